@@ -1,0 +1,94 @@
+"""Control state in one small SQL database: SQLite by default, PostgreSQL when scaled out.
+
+Everything that is not a memory and must not be lost lives here.  Each concern declares its own
+tables on `metadata` (tokens, jobs, settings of the instance) and reaches them through `Control.run`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import sqlalchemy as sa
+
+T = TypeVar("T")
+
+metadata = sa.MetaData()
+
+instance = sa.Table(
+    "instance",
+    metadata,
+    sa.Column("key", sa.String(64), primary_key=True),
+    sa.Column("value", sa.Text, nullable=False),
+)
+
+
+class Control:
+    """Owns the database's engine; every access is one short transaction in a thread."""
+
+    def __init__(self, engine: sa.Engine) -> None:
+        self._engine = engine
+
+    @classmethod
+    def open(cls, url: str) -> Control:
+        """Open the database at a SQLAlchemy URL and create the tables that are missing."""
+        engine = sa.create_engine(url)
+        if engine.dialect.name == "sqlite":
+            sa.event.listen(engine, "connect", _configure_sqlite)
+            sa.event.listen(engine, "begin", _begin_immediate)
+        metadata.create_all(engine)
+        return cls(engine)
+
+    async def run(self, work: Callable[[sa.Connection], T]) -> T:
+        """Run `work` in one transaction, committed (and synced) when it returns."""
+        return await asyncio.to_thread(self.run_sync, work)
+
+    def run_sync(self, work: Callable[[sa.Connection], T]) -> T:
+        """The same for callers that have no event loop yet."""
+        with self._engine.begin() as connection:
+            return work(connection)
+
+    async def value(self, key: str) -> str | None:
+        """A value of the instance, or None."""
+        return await self.run(lambda connection: read_value(connection, key))
+
+    async def set_value(self, key: str, value: str) -> None:
+        """Set a value of the instance."""
+        await self.run(lambda connection: write_value(connection, key, value))
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._engine.dispose()
+
+
+def sqlite_url(path: Path) -> str:
+    """The SQLAlchemy URL of a SQLite file."""
+    return f"sqlite:///{path}"
+
+
+def read_value(connection: sa.Connection, key: str) -> str | None:
+    """A value of the instance inside a transaction."""
+    return connection.execute(sa.select(instance.c.value).where(instance.c.key == key)).scalar()
+
+
+def write_value(connection: sa.Connection, key: str, value: str) -> None:
+    """Set a value of the instance inside a transaction."""
+    changed = connection.execute(sa.update(instance).where(instance.c.key == key).values(value=value))
+    if changed.rowcount == 0:
+        connection.execute(sa.insert(instance).values(key=key, value=value))
+
+
+def _configure_sqlite(connection: Any, _record: Any) -> None:
+    # The driver's own transaction control would open read transactions first and fail to
+    # upgrade them when another process writes; BEGIN IMMEDIATE below waits its turn instead.
+    connection.isolation_level = None
+    connection.execute("PRAGMA journal_mode=WAL")
+    connection.execute("PRAGMA synchronous=FULL")
+    connection.execute("PRAGMA foreign_keys=ON")
+    connection.execute("PRAGMA busy_timeout=10000")
+
+
+def _begin_immediate(connection: sa.Connection) -> None:
+    connection.exec_driver_sql("BEGIN IMMEDIATE")
