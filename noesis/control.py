@@ -17,6 +17,8 @@ T = TypeVar("T")
 
 metadata = sa.MetaData()
 
+_READ_ONLY = "noesis_read_only"
+
 instance = sa.Table(
     "instance",
     metadata,
@@ -50,9 +52,18 @@ class Control:
         with self._engine.begin() as connection:
             return work(connection)
 
+    async def read(self, work: Callable[[sa.Connection], T]) -> T:
+        """Run `work`, which only reads, without waiting for a writer."""
+        return await asyncio.to_thread(self.read_sync, work)
+
+    def read_sync(self, work: Callable[[sa.Connection], T]) -> T:
+        """The same for callers that have no event loop yet."""
+        with self._engine.connect().execution_options(**{_READ_ONLY: True}) as connection:
+            return work(connection)
+
     async def value(self, key: str) -> str | None:
         """A value of the instance, or None."""
-        return await self.run(lambda connection: read_value(connection, key))
+        return await self.read(lambda connection: read_value(connection, key))
 
     async def set_value(self, key: str, value: str) -> None:
         """Set a value of the instance."""
@@ -91,4 +102,5 @@ def _configure_sqlite(connection: Any, _record: Any) -> None:
 
 
 def _begin_immediate(connection: sa.Connection) -> None:
-    connection.exec_driver_sql("BEGIN IMMEDIATE")
+    read_only = connection.get_execution_options().get(_READ_ONLY, False)
+    connection.exec_driver_sql("BEGIN" if read_only else "BEGIN IMMEDIATE")

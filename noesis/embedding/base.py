@@ -31,11 +31,13 @@ class EmbeddingFailure(msgspec.Struct, frozen=True):
     """Why one text of a batch has no vector.
 
     `permanent` means that the same text will fail again; otherwise a later try may succeed.
+    `outage` means that the embedder was not there at all, which says nothing about the text.
     `reason` is for people and never holds the text.
     """
 
     reason: str
     permanent: bool
+    outage: bool = False
 
 
 class Embedder(Protocol):

@@ -1,0 +1,48 @@
+# The commands of this repository. Each sets up what it needs; only `make run` and `make test` need knowing.
+SHELL := /bin/bash
+.DEFAULT_GOAL := run
+.PHONY: run test lint unit integration browser plugin torture bench bench-retrieval stack lock pictures
+
+DATA ?= data
+PORT ?= 8787
+# ARGS goes to the command behind a target: make run ARGS="--help", make unit ARGS="-k ranking"
+ARGS ?=
+BIN := .venv/bin
+
+run:  ## start Noesis on this machine
+	@tools/setup run
+	@exec $(BIN)/noesis up --data "$(DATA)" --port "$(PORT)" $(ARGS)
+
+test:  ## set up, lint, and run every test
+	@tools/test $(ARGS)
+
+lint:
+	@tools/setup test
+	@tools/lint
+
+# One kind of test alone.
+unit: SELECT = not integration and not browser and not plugin and not torture and not real_ollama
+integration browser plugin torture: SELECT = $@
+unit integration browser plugin torture:
+	@tools/setup test
+	@$(BIN)/python -m pytest -m "$(SELECT)" $(ARGS)
+
+bench:  ## speed; bench-retrieval measures how well search finds
+	@tools/setup test
+	@$(BIN)/python -m bench.speed $(ARGS)
+
+bench-retrieval:
+	@tools/setup test
+	@$(BIN)/python -m bench.retrieval $(ARGS)
+
+stack:  ## build the image and try the container stack, kills and all
+	@tools/setup test
+	@ops/stack $(ARGS)
+
+lock:  ## resolve the dependencies anew
+	@tools/setup test
+	@tools/lock $(ARGS)
+
+pictures:  ## take the README's pictures again
+	@tools/setup test
+	@$(BIN)/python -m tools.pictures $(ARGS)

@@ -1,0 +1,156 @@
+"""Routes for administrators: tokens, agents, the audit log."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import msgspec
+from litestar import delete, get, patch, post
+
+from noesis.agents import Policy
+from noesis.api.access import ADMIN
+from noesis.api.memories import ApiRequest
+from noesis.memory import Role, to_datetime
+from noesis.runtime import Noesis
+from noesis.text.normalise import agent_name
+from noesis.tokens import Token
+
+
+class TokenRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A token to make: `agents` holds one name for the role agent, names or `*` for a gateway."""
+
+    role: Role
+    name: str
+    agents: tuple[str, ...] = ()
+
+
+class TokenView(msgspec.Struct, frozen=True, kw_only=True):
+    """A token without its secret."""
+
+    id: str
+    name: str
+    role: Role
+    agents: tuple[str, ...]
+    created_at: datetime
+    last_used_at: datetime | None
+
+
+class TokenCreated(TokenView, frozen=True, kw_only=True):
+    """A new token with its secret, which is shown this once."""
+
+    token: str
+
+
+class TokensView(msgspec.Struct, frozen=True):
+    """All tokens that are not revoked."""
+
+    tokens: list[TokenView]
+
+
+class PolicyRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What an agent may do beyond its own memories."""
+
+    may_read_across: bool
+
+
+class AgentsView(msgspec.Struct, frozen=True):
+    """Agents with memories or a policy."""
+
+    agents: list[AgentView]
+
+
+class AgentView(msgspec.Struct, frozen=True):
+    """An agent: how many memories it has, and its policy."""
+
+    agent: str
+    memories: int
+    archived: int
+    may_read_across: bool
+
+
+class AuditView(msgspec.Struct, frozen=True):
+    """The newest lines of the audit log."""
+
+    entries: list[AuditLine]
+
+
+class AuditLine(msgspec.Struct, frozen=True):
+    """Who did what to what."""
+
+    at: datetime
+    actor: str
+    action: str
+    target: str
+    outcome: str
+
+
+def _values(token: Token) -> dict[str, object]:
+    used = None if token.last_used_at is None else to_datetime(token.last_used_at)
+    return {
+        "id": token.id,
+        "name": token.name,
+        "role": token.role,
+        "agents": token.agents,
+        "created_at": to_datetime(token.created_at),
+        "last_used_at": used,
+    }
+
+
+@get("/tokens", opt=ADMIN, tags=["admin"], summary="All tokens")
+async def list_tokens(noesis: Noesis) -> TokensView:
+    """All tokens that are not revoked, without their secrets."""
+    return TokensView([TokenView(**_values(token)) for token in await noesis.tokens.list()])  # type: ignore[arg-type]
+
+
+@post("/tokens", opt=ADMIN, tags=["admin"], summary="Make a token")
+async def create_token(request: ApiRequest, noesis: Noesis, data: TokenRequest) -> TokenCreated:
+    """Make a token; its secret is in this answer and nowhere else."""
+    token, secret = await noesis.tokens.create(data.role, data.agents, data.name)
+    await noesis.audit.record(request.auth.actor, "token created", token.id)
+    return TokenCreated(**_values(token), token=secret)  # type: ignore[arg-type]
+
+
+@delete("/tokens/{token_id:str}", opt=ADMIN, tags=["admin"], summary="Revoke a token")
+async def revoke_token(request: ApiRequest, noesis: Noesis, token_id: str) -> None:
+    """Make a token worthless for good."""
+    await noesis.tokens.revoke(token_id)
+    await noesis.audit.record(request.auth.actor, "token revoked", token_id)
+
+
+@get("/agents", opt=ADMIN, tags=["admin"], summary="All agents")
+async def list_agents(request: ApiRequest, noesis: Noesis) -> AgentsView:
+    """Agents with memories or a policy."""
+    everything = msgspec.structs.replace(request.auth, agent=None)
+    stats = await noesis.statistics.stats(everything)
+    policies = await noesis.agents.policies()
+    names = sorted({*stats.active.by_agent, *stats.archive.by_agent, *policies})
+    return AgentsView(
+        [
+            AgentView(
+                name,
+                stats.active.by_agent.get(name, 0),
+                stats.archive.by_agent.get(name, 0),
+                policies.get(name, Policy(name)).may_read_across,
+            )
+            for name in names
+        ]
+    )
+
+
+@patch("/agents/{agent_id:str}", opt=ADMIN, tags=["admin"], summary="Set an agent's policy")
+async def set_policy(request: ApiRequest, noesis: Noesis, agent_id: str, data: PolicyRequest) -> Policy:
+    """Allow or forbid an agent to search other agents' memories."""
+    policy = Policy(agent_name(agent_id), data.may_read_across)
+    await noesis.agents.set_policy(policy)
+    await noesis.audit.record(request.auth.actor, "policy set", policy.agent)
+    return policy
+
+
+@get("/audit", opt=ADMIN, tags=["admin"], summary="The audit log")
+async def list_audit(noesis: Noesis, limit: int = 100) -> AuditView:
+    """The newest lines, newest first."""
+    entries = await noesis.audit.newest(min(max(limit, 1), 1000))
+    return AuditView([AuditLine(to_datetime(e.at), e.actor, e.action, e.target, e.outcome) for e in entries])
+
+
+HANDLERS = [list_tokens, create_token, revoke_token, list_agents, set_policy, list_audit]

@@ -1,0 +1,91 @@
+"""Routes of jobs: long work that goes on after its request."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import msgspec
+from litestar import get, post
+
+from noesis.api.access import ADMIN, GATEWAY
+from noesis.ledger import Job, JobFilter
+from noesis.memory import to_datetime
+from noesis.runtime import Noesis
+
+
+class Progress(msgspec.Struct, frozen=True):
+    """How far a job is; `total` is null when it cannot be known."""
+
+    done: int
+    total: int | None
+
+
+class JobView(msgspec.Struct, frozen=True, kw_only=True):
+    """A job."""
+
+    id: str
+    name: str
+    state: str
+    progress: Progress
+    result: dict[str, Any] | None
+    error: str | None
+    attempts: int
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+
+
+class JobsView(msgspec.Struct, frozen=True):
+    """Jobs, newest first; ask for the rest with `cursor`, which is null at the end."""
+
+    jobs: list[JobView]
+    cursor: str | None
+
+
+def job_view(job: Job) -> JobView:
+    """The API's form of a job."""
+    return JobView(
+        id=job.id,
+        name=job.name,
+        state=job.state,
+        progress=Progress(job.done, job.total),
+        result=job.result,
+        error=job.error,
+        attempts=job.attempts,
+        created_at=to_datetime(job.created_ms),
+        started_at=_time(job.started_ms),
+        finished_at=_time(job.finished_ms),
+    )
+
+
+def _time(ms: int | None) -> datetime | None:
+    return None if ms is None else to_datetime(ms)
+
+
+@get("/jobs", opt=GATEWAY, tags=["jobs"], summary="All jobs")
+async def list_jobs(noesis: Noesis, cursor: str | None = None, limit: int = 50) -> JobsView:
+    """Jobs, newest first."""
+    page = await noesis.jobs.list(JobFilter(), cursor=cursor, limit=min(max(limit, 1), 200))
+    return JobsView([job_view(job) for job in page.jobs], page.next_cursor)
+
+
+@get("/jobs/{job_id:str}", opt=GATEWAY, tags=["jobs"], summary="One job")
+async def get_job(noesis: Noesis, job_id: str) -> JobView:
+    """One job with its progress, result or error."""
+    return job_view(await noesis.jobs.get(job_id))
+
+
+@post("/jobs/{job_id:str}/cancel", opt=ADMIN, status_code=200, tags=["jobs"], summary="Cancel a job")
+async def cancel_job(noesis: Noesis, job_id: str) -> JobView:
+    """Cancel a queued job, ask a running one to stop."""
+    return job_view(await noesis.jobs.cancel(job_id))
+
+
+@post("/jobs/{job_id:str}/retry", opt=ADMIN, status_code=200, tags=["jobs"], summary="Run a job again")
+async def retry_job(noesis: Noesis, job_id: str) -> JobView:
+    """Queue a failed or cancelled job again."""
+    return job_view(await noesis.jobs.retry(job_id))
+
+
+HANDLERS = [list_jobs, get_job, cancel_job, retry_job]

@@ -1,0 +1,150 @@
+"""Routes of single memories and of lists."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from litestar import Request, Response, delete, get, patch, post
+from litestar.params import Parameter
+from litestar.types import ASGIApp
+
+from noesis.api.bulk import stream_answers
+from noesis.api.views import (
+    IndexAnswer,
+    IndexRequest,
+    MemoriesView,
+    MemoryView,
+    PageView,
+    PatchRequest,
+    RecallRequest,
+    memory_view,
+    named_agent,
+)
+from noesis.memory import MemoryFilter, MemoryType, Scope, to_ms
+from noesis.runtime import Noesis
+
+ApiRequest = Request[Any, Scope, Any]
+
+
+@post("/memories", summary="Index one memory", status_code=201, tags=["memories"])
+async def index_memory(request: ApiRequest, noesis: Noesis, data: IndexRequest) -> Response[IndexAnswer]:
+    """Store a memory: 201 when it is new, 200 with the existing id when it was there already."""
+    request.auth.owner(named_agent(data.agent_id))
+    result = await noesis.indexing.index(request.auth, data.to_new())
+    answer = IndexAnswer(result.id, result.duplicate, result.chunks, result.embedding_state)
+    return Response(answer, status_code=200 if result.duplicate else 201)
+
+
+@post(
+    "/memories/bulk",
+    summary="Index many memories",
+    description="NDJSON in: one memory a line. NDJSON out: one answer a line, in order; a bad line fails alone.",
+    status_code=200,
+    tags=["memories"],
+    request_max_body_size=None,
+)
+async def index_bulk(request: ApiRequest, noesis: Noesis) -> ASGIApp:
+    """Store many memories as they come; the body is never held whole."""
+    request.auth.owner()
+    return stream_answers(request.stream(), request.auth, noesis.indexing)
+
+
+@get("/memories", summary="List memories", tags=["memories"])
+async def list_memories(
+    request: ApiRequest,
+    noesis: Noesis,
+    memory_type: MemoryType | None = None,
+    tag: str | None = None,
+    session_id: str | None = None,
+    source: str | None = None,
+    after: datetime | None = None,
+    before: datetime | None = None,
+    agent_id: str | None = None,
+    cross_agent: bool = False,
+    limit: Annotated[int, Parameter(description="1 to 200")] = 50,
+    cursor: str | None = None,
+) -> PageView:
+    """The memories that fit, newest first, in pages."""
+    wanted = MemoryFilter(
+        memory_types=() if memory_type is None else (memory_type,),
+        tags=() if tag is None else (tag,),
+        session_id=session_id,
+        source=source,
+        after=None if after is None else to_ms(after, "after"),
+        before=None if before is None else to_ms(before, "before"),
+    )
+    page = await noesis.browsing.page(
+        request.auth,
+        wanted,
+        limit=limit,
+        cursor=cursor,
+        cross_agent=cross_agent,
+        agent=named_agent(agent_id),
+    )
+    return PageView([memory_view(memory) for memory in page.memories], page.cursor)
+
+
+@get("/memories/{memory_id:str}", summary="One memory", tags=["memories"])
+async def get_memory(request: ApiRequest, noesis: Noesis, memory_id: str) -> MemoryView:
+    """One memory, whole, from the active table or the archive."""
+    return memory_view(await noesis.browsing.get(request.auth, memory_id))
+
+
+@patch("/memories/{memory_id:str}", summary="Correct a memory", tags=["memories"])
+async def patch_memory(request: ApiRequest, noesis: Noesis, memory_id: str, data: PatchRequest) -> MemoryView:
+    """Change text, type, priority, tags or TTL; the id and the time of creation stay."""
+    return memory_view(await noesis.editing.edit(request.auth, memory_id, data.to_edit()))
+
+
+@delete("/memories/{memory_id:str}", summary="Delete a memory", status_code=200, tags=["memories"])
+async def delete_memory(request: ApiRequest, noesis: Noesis, memory_id: str) -> MemoryView:
+    """Take a memory out of every answer; it can be brought back."""
+    return memory_view(await noesis.editing.delete(request.auth, memory_id))
+
+
+@post(
+    "/memories/{memory_id:str}/undelete",
+    summary="Bring a deleted memory back",
+    status_code=200,
+    tags=["memories"],
+)
+async def undelete_memory(request: ApiRequest, noesis: Noesis, memory_id: str) -> MemoryView:
+    """Bring a deleted memory back."""
+    return memory_view(await noesis.editing.undelete(request.auth, memory_id))
+
+
+@post(
+    "/memories/{memory_id:str}/embed", summary="Try a failed vector again", status_code=200, tags=["memories"]
+)
+async def embed_memory(request: ApiRequest, noesis: Noesis, memory_id: str) -> MemoryView:
+    """Let a memory whose vector could not be had be tried again."""
+    memory = await noesis.filling.retry(request.auth, memory_id)
+    await noesis.jobs.enqueue("embed_pending", key="embed_pending")
+    return memory_view(memory)
+
+
+@post("/recall", summary="Recall the newest memories", status_code=200, tags=["memories"])
+async def recall(request: ApiRequest, noesis: Noesis, data: RecallRequest) -> MemoriesView:
+    """The newest memories that have not expired, newest first."""
+    page = await noesis.browsing.page(
+        request.auth,
+        MemoryFilter(session_id=data.session_id),
+        limit=data.limit,
+        cross_agent=data.cross_agent,
+        agent=named_agent(data.agent_id),
+    )
+    return MemoriesView([memory_view(memory) for memory in page.memories])
+
+
+HANDLERS = [
+    index_memory,
+    index_bulk,
+    list_memories,
+    get_memory,
+    patch_memory,
+    delete_memory,
+    undelete_memory,
+    embed_memory,
+    recall,
+]

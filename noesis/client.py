@@ -1,0 +1,126 @@
+"""The command line's way to a Noesis: over HTTP to a running one, or to the store opened here.
+
+Both speak the same API: without NOESIS_URL the application runs inside this process and is called
+without a network.  Nothing here imports the store, so that a client stays small.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx
+import msgspec
+
+from noesis.errors import NoesisError, QueueUnavailable, SettingsError
+from noesis.settings import Settings
+
+_TIMEOUT = httpx.Timeout(60.0, connect=5.0)
+
+
+class RemoteError(NoesisError):
+    """The API answered with a problem; its exit code is that of the error's class."""
+
+
+def _exit_codes() -> dict[str, int]:
+    classes = [NoesisError]
+    for known in classes:
+        classes += known.__subclasses__()
+    return {kind.code: kind.exit_code for kind in classes}
+
+
+class Client:
+    """Calls the API and gives back decoded JSON; a problem becomes a RemoteError."""
+
+    def __init__(self, http: httpx.AsyncClient) -> None:
+        self._http = http
+
+    async def call(self, method: str, path: str, body: dict[str, Any] | None = None, **params: Any) -> Any:
+        """One request.  Raises RemoteError or QueueUnavailable."""
+        content = (
+            None if body is None else msgspec.json.encode({k: v for k, v in body.items() if v is not None})
+        )
+        wanted = {name: value for name, value in params.items() if value is not None}
+        try:
+            response = await self._http.request(
+                method,
+                path,
+                content=content,
+                params=wanted,
+                headers={"content-type": "application/json"} if content else {},
+            )
+        except httpx.HTTPError as error:
+            raise unreachable(self._http.base_url, error) from error
+        raise_for_problem(response.status_code, response.content)
+        return msgspec.json.decode(response.content) if response.content else None
+
+    async def stream_lines(self, path: str, lines: AsyncIterator[bytes]) -> AsyncIterator[dict[str, Any]]:
+        """Send NDJSON and give each line of the answer as it comes.  Raises as `call` does."""
+        try:
+            async with self._http.stream(
+                "POST", path, content=lines, headers={"content-type": "application/x-ndjson"}, timeout=None
+            ) as response:
+                if response.status_code >= 400:
+                    raise_for_problem(response.status_code, await response.aread())
+                async for line in response.aiter_lines():
+                    yield msgspec.json.decode(line)
+        except httpx.HTTPError as error:
+            raise unreachable(self._http.base_url, error) from error
+
+
+def unreachable(url: httpx.URL, error: Exception) -> NoesisError:
+    """The error for a server that does not answer."""
+    return QueueUnavailable(f"{url.host} does not answer ({type(error).__name__}); is Noesis running there?")
+
+
+def raise_for_problem(status: int, content: bytes) -> None:
+    """Raise RemoteError when the answer is a problem."""
+    if status < 400:
+        return
+    try:
+        problem = msgspec.json.decode(content, type=dict[str, Any])
+    except msgspec.DecodeError:
+        problem = {"detail": f"The server answered {status}; is this the address of a Noesis?"}
+    error = RemoteError(str(problem.get("detail", problem.get("title", status))))
+    error.exit_code = _exit_codes().get(str(problem.get("code")), 1)
+    raise error
+
+
+@asynccontextmanager
+async def open_client(settings: Settings) -> AsyncIterator[Client]:
+    """A client of NOESIS_URL, or of the store opened in this process.  Raises SettingsError."""
+    agent = {} if settings.agent is None else {"x-noesis-agent": settings.agent}
+    if settings.url is None:
+        async with _local(settings, agent) as client:
+            yield client
+        return
+    if settings.token is None:
+        raise SettingsError("NOESIS_URL needs a token: set NOESIS_TOKEN. `noesis token create` makes one.")
+    headers = {"authorization": f"Bearer {settings.token}", **agent}
+    async with httpx.AsyncClient(
+        base_url=settings.url, headers=headers, timeout=_TIMEOUT, trust_env=False
+    ) as http:
+        yield Client(http)
+
+
+@asynccontextmanager
+async def _local(settings: Settings, agent: dict[str, str]) -> AsyncIterator[Client]:
+    # Imported here: a client of a running server must not pay for the store.
+    from contextlib import nullcontext
+
+    from noesis.api.app import build_app
+    from noesis.runtime import open_runtime
+
+    async with open_runtime(settings) as noesis:
+        app = build_app(settings, nullcontext(noesis))
+        headers = {"authorization": f"Bearer {noesis.tokens.for_this_process()}", **agent}
+        async with (
+            app.lifespan(),
+            httpx.AsyncClient(
+                transport=httpx.ASGITransport(app=app),  # type: ignore[arg-type]
+                base_url="http://localhost",
+                headers=headers,
+            ) as http,
+        ):
+            yield Client(http)

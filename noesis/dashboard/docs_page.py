@@ -1,0 +1,23 @@
+"""The API's reference, for people and for agents that read pages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from litestar import Request, Response, get
+
+from noesis.api.access import Access, opens
+from noesis.dashboard.api_reference import groups
+from noesis.dashboard.rendering import base_url, page
+from noesis.runtime import Noesis
+
+
+@get("/docs", opt=opens(Access.EITHER), include_in_schema=False)
+async def show_docs(request: Request[Any, Any, Any], noesis: Noesis) -> Response[str]:
+    """Every operation with its parameters, body and a command that calls it."""
+    address = base_url(request, https=noesis.settings.secure_cookies)
+    document = request.app.openapi_schema.to_schema()
+    return page(request, "docs.html", here="docs", groups=groups(document, address), base_url=address)
+
+
+HANDLERS = [show_docs]

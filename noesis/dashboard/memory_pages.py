@@ -1,0 +1,120 @@
+"""The pages of one memory: look, correct, delete, bring back."""
+
+from __future__ import annotations
+
+from litestar import Response, get, post
+
+from noesis.api.access import PAGE
+from noesis.dashboard import edit_form
+from noesis.dashboard.edit_form import EditForm
+from noesis.dashboard.forms import MAX_FORM_BYTES, read_form
+from noesis.dashboard.markdown import render
+from noesis.dashboard.presenters import detail
+from noesis.dashboard.rendering import PageRequest, page, see
+from noesis.editing import Edit
+from noesis.errors import Conflict, InvalidInput, NoesisError, NotFound
+from noesis.memory import Memory, MemoryType
+from noesis.runtime import Noesis
+
+RAW, RENDERED = "raw", "rendered"
+
+
+@get("/memories/{memory_id:str}", opt=PAGE, include_in_schema=False)
+async def show_memory(request: PageRequest, noesis: Noesis, memory_id: str) -> Response[str]:
+    """The whole text, raw or rendered, and everything known about it."""
+    memory = await noesis.browsing.get(request.auth, memory_id)
+    view = RENDERED if request.query_params.get("view") == RENDERED else RAW
+    rendered = render(memory.text) if view == RENDERED else None
+    return page(
+        request,
+        "memory.html",
+        here="search",
+        memory=detail(memory, noesis.now_ms()),
+        view=view,
+        rendered=rendered,
+    )
+
+
+@get("/memories/{memory_id:str}/edit", opt=PAGE, include_in_schema=False)
+async def show_edit(request: PageRequest, noesis: Noesis, memory_id: str) -> Response[str]:
+    """The form that corrects it."""
+    memory = await _not_deleted(request, noesis, memory_id)
+    return _edit_page(request, noesis, memory, edit_form.form_of(memory), None)
+
+
+@post(
+    "/memories/{memory_id:str}/edit",
+    opt=PAGE,
+    include_in_schema=False,
+    status_code=200,
+    request_max_body_size=MAX_FORM_BYTES,
+)
+async def edit_memory(request: PageRequest, noesis: Noesis, memory_id: str) -> Response[str]:
+    """Save what the form changed; a mistake brings the form back as it was typed."""
+    memory = await _not_deleted(request, noesis, memory_id)
+    form = edit_form.read(await read_form(request))
+    try:
+        change = edit_form.to_edit(form, memory)
+        if change == Edit():
+            return see(f"/memories/{memory.id}?said=unchanged")
+        await noesis.editing.edit(request.auth, memory.id, change)
+    except (InvalidInput, Conflict) as error:
+        return _edit_page(request, noesis, memory, form, error)
+    await noesis.audit.record(request.auth.actor, "memory edited", memory.id)
+    return see(f"/memories/{memory.id}?said=edited")
+
+
+@get("/memories/{memory_id:str}/delete", opt=PAGE, include_in_schema=False)
+async def ask_delete(request: PageRequest, noesis: Noesis, memory_id: str) -> Response[str]:
+    """Ask before deleting."""
+    memory = await _not_deleted(request, noesis, memory_id)
+    return page(request, "delete.html", here="search", memory=detail(memory, noesis.now_ms()))
+
+
+@post("/memories/{memory_id:str}/delete", opt=PAGE, include_in_schema=False, status_code=200)
+async def delete_memory(request: PageRequest, noesis: Noesis, memory_id: str) -> Response[str]:
+    """Delete; its page then offers to bring it back."""
+    memory = await noesis.editing.delete(request.auth, memory_id)
+    await noesis.audit.record(request.auth.actor, "memory deleted", memory.id)
+    return see(f"/memories/{memory.id}?said=deleted")
+
+
+@post("/memories/{memory_id:str}/undelete", opt=PAGE, include_in_schema=False, status_code=200)
+async def undelete_memory(request: PageRequest, noesis: Noesis, memory_id: str) -> Response[str]:
+    """Bring it back."""
+    memory = await noesis.editing.undelete(request.auth, memory_id)
+    await noesis.audit.record(request.auth.actor, "memory brought back", memory.id)
+    return see(f"/memories/{memory.id}?said=restored")
+
+
+@post("/memories/{memory_id:str}/embed", opt=PAGE, include_in_schema=False, status_code=200)
+async def retry_vector(request: PageRequest, noesis: Noesis, memory_id: str) -> Response[str]:
+    """Let the worker try a failed vector again."""
+    memory = await noesis.filling.retry(request.auth, memory_id)
+    await noesis.jobs.enqueue("embed_pending", key="embed_pending")
+    return see(f"/memories/{memory.id}?said=retried")
+
+
+async def _not_deleted(request: PageRequest, noesis: Noesis, memory_id: str) -> Memory:
+    memory = await noesis.browsing.get(request.auth, memory_id)
+    if memory.deleted:
+        raise NotFound("This memory is deleted. Bring it back first.")
+    return memory
+
+
+def _edit_page(
+    request: PageRequest, noesis: Noesis, memory: Memory, form: EditForm, error: NoesisError | None
+) -> Response[str]:
+    return page(
+        request,
+        "edit.html",
+        here="search",
+        status=200 if error is None else error.status_code,
+        memory=detail(memory, noesis.now_ms()),
+        form=form,
+        error=error,
+        types=[(kind.value, kind.default_priority) for kind in MemoryType],
+    )
+
+
+HANDLERS = [show_memory, show_edit, edit_memory, ask_delete, delete_memory, undelete_memory, retry_vector]

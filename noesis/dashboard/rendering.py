@@ -1,0 +1,67 @@
+"""Templates in, responses out."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import jinja2
+import msgspec
+from litestar import MediaType, Request, Response
+
+from noesis import __version__
+from noesis.dashboard.messages import message_of
+from noesis.dashboard.static import WEB, static_address
+from noesis.memory import Scope
+
+PageRequest = Request[object, Scope, object]
+
+
+class NavEntry(msgspec.Struct, frozen=True):
+    """An entry of the top bar: the page's name in `page(..., here=)`, and its letter after `g`."""
+
+    name: str
+    title: str
+    href: str
+    letter: str
+
+
+NAVIGATION = (
+    NavEntry("search", "Search", "/", "s"),
+    NavEntry("docs", "API docs", "/docs", "d"),
+)
+"""The top bar, in order."""
+
+
+@functools.cache
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(WEB / "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals.update(static=static_address, navigation=NAVIGATION, version=__version__)
+    return environment
+
+
+def page(
+    request: Request[Any, Any, Any], template: str, *, here: str = "", status: int = 200, **values: Any
+) -> Response[str]:
+    """A page; `here` is its entry in the top bar."""
+    signed_in = request.scope.get("auth") is not None
+    said = message_of(request.query_params.get("said"))
+    html = _environment().get_template(template).render(here=here, signed_in=signed_in, said=said, **values)
+    return Response(html, status_code=status, media_type=MediaType.HTML)
+
+
+def see(address: str) -> Response[str]:
+    """The answer to a form: look at this page (303)."""
+    return Response("", status_code=303, headers={"Location": address}, media_type=MediaType.HTML)
+
+
+def base_url(request: Request[Any, Any, Any], *, https: bool) -> str:
+    """How this server is reached, as far as the browser's own request tells; the perimeter checked the host."""
+    scheme = "https" if https else request.scope["scheme"]
+    return f"{scheme}://{request.headers['host']}"

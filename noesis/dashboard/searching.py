@@ -1,0 +1,123 @@
+"""The search page, which is the first page."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import msgspec
+from litestar import Response, get
+from litestar.datastructures import State
+
+from noesis.api.access import PAGE
+from noesis.dashboard import search_form
+from noesis.dashboard.presenters import Row, hit_row, row, took
+from noesis.dashboard.rendering import PageRequest, base_url, page
+from noesis.dashboard.search_form import SearchForm
+from noesis.errors import EmbedderError, InvalidInput, NoesisError
+from noesis.memory import ArchiveUse, MemoryType, Mode, Scope
+from noesis.runtime import Noesis
+
+_NAMES_FOR_S = 15.0
+
+
+class Results(msgspec.Struct, frozen=True, kw_only=True):
+    """What the page shows below the form; `more` and `older` are addresses."""
+
+    rows: tuple[Row, ...] = ()
+    summary: str = ""
+    degraded: str | None = None
+    more: str | None = None
+    older: str | None = None
+    error: NoesisError | None = None
+
+
+class AgentNames(msgspec.Struct, frozen=True):
+    """The agents that have memories, and until when (monotonic s) this is believed."""
+
+    names: tuple[str, ...]
+    until: float
+
+
+@get("/", opt=PAGE, include_in_schema=False)
+async def show_search(request: PageRequest, noesis: Noesis, state: State) -> Response[str]:
+    """Search, or without a question the newest memories."""
+    form = search_form.read(request.query_params)
+    results = await _results(request.auth, noesis, form)
+    status = 200 if results.error is None else results.error.status_code
+    return page(
+        request,
+        "search.html",
+        here="search",
+        status=status,
+        form=form,
+        results=results,
+        without_filters=search_form.address(SearchForm(q=form.q)),
+        by_words=search_form.address(form, mode=Mode.KEYWORD.value),
+        choices=await _choices(request.auth, noesis, state),
+        base_url=base_url(request, https=noesis.settings.secure_cookies),
+    )
+
+
+async def _results(scope: Scope, noesis: Noesis, form: SearchForm) -> Results:
+    try:
+        return await (_found if form.q else _newest)(scope, noesis, form)
+    except (InvalidInput, EmbedderError) as error:
+        return Results(error=error)
+
+
+async def _found(scope: Scope, noesis: Noesis, form: SearchForm) -> Results:
+    query = search_form.to_query(form)
+    result = await noesis.search.search(scope, query)
+    now = noesis.now_ms()
+    is_full = len(result.hits) == query.limit < search_form.MOST
+    limit = min(query.limit + search_form.MORE, search_form.MOST)
+    return Results(
+        rows=tuple(hit_row(hit, query.text, now) for hit in result.hits),
+        summary=took(len(result.hits), result.timings.total),
+        degraded=result.reason if result.degraded else None,
+        more=search_form.address(form, limit=str(limit), cursor="") if is_full else None,
+    )
+
+
+async def _newest(scope: Scope, noesis: Noesis, form: SearchForm) -> Results:
+    started = time.perf_counter()
+    listed = await noesis.browsing.page(
+        scope,
+        search_form.to_filter(form),
+        limit=search_form.limit_of(form),
+        cursor=form.cursor or None,
+        agent=search_form.agent_of(form),
+        archived=search_form.archive_of(form) is ArchiveUse.ONLY,
+    )
+    now = noesis.now_ms()
+    order = "older" if form.cursor else "newest first"
+    counted = took(len(listed.memories), (time.perf_counter() - started) * 1000)
+    return Results(
+        rows=tuple(row(memory, "", now) for memory in listed.memories),
+        summary=f"{counted}, {order}",
+        older=search_form.address(form, cursor=listed.cursor) if listed.cursor else None,
+    )
+
+
+async def _choices(scope: Scope, noesis: Noesis, state: State) -> dict[str, Any]:
+    return {
+        "agents": await _agent_names(scope, noesis, state),
+        "types": [kind.value for kind in MemoryType],
+        "archive": [use.value for use in ArchiveUse if use is not ArchiveUse.AUTO],
+        "modes": [mode.value for mode in Mode if mode is not Mode.HYBRID],
+    }
+
+
+async def _agent_names(scope: Scope, noesis: Noesis, state: State) -> tuple[str, ...]:
+    """Counting reads every row, so a page for each key stroke asks once in a while only."""
+    known: AgentNames | None = state.get("dashboard_agent_names")
+    if known is None or known.until < time.monotonic():
+        stats = await noesis.statistics.stats(scope)
+        names = tuple(sorted({*stats.active.by_agent, *stats.archive.by_agent}))
+        known = AgentNames(names, time.monotonic() + _NAMES_FOR_S)
+        state["dashboard_agent_names"] = known
+    return known.names
+
+
+HANDLERS = [show_search]

@@ -1,0 +1,203 @@
+"""Correct, delete and bring back single memories."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from noesis.browsing import find_rows
+from noesis.errors import Conflict, InvalidInput, NotFound
+from noesis.indexing import cut, prepare_text
+from noesis.memory import (
+    DELETED,
+    Memory,
+    MemoryType,
+    Scope,
+    check_priority,
+    check_tags,
+    check_ttl,
+    expiry,
+)
+from noesis.rows import to_memory, to_rows, vector_text, with_embeddings
+from noesis.settings import Settings
+from noesis.store import Row, Store, View
+from noesis.text.normalise import content_hash
+from noesis.vectors import Vectors
+
+
+class Edit(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to change; UNSET leaves a value as it is."""
+
+    text: str | UnsetType = UNSET
+    memory_type: MemoryType | UnsetType = UNSET
+    priority: int | UnsetType | None = UNSET
+    tags: tuple[str, ...] | UnsetType = UNSET
+    ttl_days: float | UnsetType = UNSET
+
+
+class Editing:
+    """Changes memories that exist."""
+
+    def __init__(self, store: Store, vectors: Vectors, settings: Settings, now_ms: Callable[[], int]) -> None:
+        self._store = store
+        self._vectors = vectors
+        self._settings = settings
+        self._now_ms = now_ms
+
+    async def edit(self, scope: Scope, memory_id: str, edit: Edit) -> Memory:
+        """Change one memory and return it; its id, creation time and source stay.
+
+        A priority of None goes back to that of the type.  Raises InvalidInput, NotFound, a StoreError.
+        """
+        _check(edit)
+        rows = await find_rows(self._store, scope, memory_id)
+        new_rows: list[Row] | None = None
+        if edit.text is not UNSET:
+            new_rows = await self._rows_of_text(to_memory(rows), prepare_text(edit.text, self._settings))
+        return await self._store.submit(EditChange(scope, memory_id, edit, new_rows, self._now_ms()))
+
+    async def delete(self, scope: Scope, memory_id: str) -> Memory:
+        """Take one memory out of every answer; it can be brought back.  Raises NotFound."""
+        return await self._store.submit(DeleteChange(scope, memory_id, self._now_ms()))
+
+    async def undelete(self, scope: Scope, memory_id: str) -> Memory:
+        """Bring a deleted memory back.  Raises NotFound, or Conflict when it is not deleted."""
+        ttl = self._settings.default_ttl_days
+        return await self._store.submit(UndeleteChange(scope, memory_id, ttl, self._now_ms()))
+
+    async def _rows_of_text(self, memory: Memory, text: str) -> list[Row]:
+        changed = msgspec.structs.replace(memory, text=text, content_hash=content_hash(text))
+        rows = to_rows(changed, cut(text, self._settings, self._vectors))
+        results = await self._vectors.of_documents([vector_text(row) for row in rows])
+        return with_embeddings(rows, results, self._now_ms())
+
+
+def _check(edit: Edit) -> None:
+    if edit == Edit():
+        raise InvalidInput("Name at least one of text, memory_type, priority, tags and ttl_days.")
+    if isinstance(edit.priority, int):
+        check_priority(edit.priority)
+    if edit.tags is not UNSET:
+        check_tags(edit.tags)
+    if edit.ttl_days is not UNSET:
+        check_ttl(edit.ttl_days)
+
+
+class _OwnedChange:
+    """A change of one memory that the caller must own."""
+
+    hashes: tuple[str, ...] = ()
+
+    def __init__(self, scope: Scope, memory_id: str, now_ms: int) -> None:
+        self._scope = scope
+        self._id = memory_id
+        self._now_ms = now_ms
+        self.memory_ids = (memory_id,)
+
+    def owned(self, rows: Sequence[Row]) -> Sequence[Row]:
+        """The rows, or NotFound when there are none or they are another agent's."""
+        if not rows or self._scope.agent not in (None, rows[0].agent_id):
+            raise NotFound("There is no memory with this id.")
+        return rows
+
+
+class EditChange(_OwnedChange):
+    """Alters the rows of a memory where it lies."""
+
+    def __init__(
+        self, scope: Scope, memory_id: str, edit: Edit, new_rows: list[Row] | None, now_ms: int
+    ) -> None:
+        super().__init__(scope, memory_id, now_ms)
+        self._edit = edit
+        self._new_rows = new_rows
+
+    def apply(self, view: View) -> Memory:
+        """Take the newest metadata and the new text, put both."""
+        active = view.active(self._id)
+        rows = self.owned(active or view.archived(self._id))
+        if rows[0].archive_reason == DELETED:
+            raise NotFound("There is no memory with this id.")
+        values = self._values(rows[0])
+        changed = [msgspec.structs.replace(row, **values) for row in self._with_text(rows)]
+        if active:
+            view.put_active(changed)
+        else:
+            view.put_archived(changed)
+        return to_memory(changed)
+
+    def _with_text(self, rows: Sequence[Row]) -> Sequence[Row]:
+        if self._new_rows is None:
+            return rows
+        now = rows[0]
+        kept = (
+            "memory_type",
+            "priority",
+            "priority_set_by",
+            "tags",
+            "expires_at",
+            "archived_at",
+            "archive_reason",
+        )
+        values = {name: getattr(now, name) for name in kept}
+        return [msgspec.structs.replace(row, **values) for row in self._new_rows]
+
+    def _values(self, row: Row) -> dict[str, object]:
+        edit = self._edit
+        values: dict[str, object] = {"updated_at": self._now_ms}
+        if edit.memory_type is not UNSET:
+            values["memory_type"] = edit.memory_type.value
+        if isinstance(edit.priority, int):
+            values |= {"priority": edit.priority, "priority_set_by": "caller"}
+        elif edit.priority is None or (edit.memory_type is not UNSET and row.priority_set_by == "type"):
+            kind = MemoryType(str(values.get("memory_type", row.memory_type)))
+            values |= {"priority": kind.default_priority, "priority_set_by": "type"}
+        if edit.tags is not UNSET:
+            values["tags"] = list(check_tags(edit.tags))
+        if edit.ttl_days is not UNSET:
+            values["expires_at"] = expiry(edit.ttl_days, self._now_ms)
+        return values
+
+
+class DeleteChange(_OwnedChange):
+    """Moves a memory to the archive as deleted."""
+
+    def apply(self, view: View) -> Memory:
+        """Deleting twice is an error: the second caller is told that there is nothing."""
+        rows = self.owned(view.active(self._id) or view.archived(self._id))
+        if rows[0].archive_reason == DELETED:
+            raise NotFound("There is no memory with this id.")
+        gone = [
+            msgspec.structs.replace(
+                row, archived_at=self._now_ms, archive_reason=DELETED, updated_at=self._now_ms
+            )
+            for row in rows
+        ]
+        view.put_archived(gone)
+        return to_memory(gone)
+
+
+class UndeleteChange(_OwnedChange):
+    """Moves a deleted memory back."""
+
+    def __init__(self, scope: Scope, memory_id: str, ttl_days: float, now_ms: int) -> None:
+        super().__init__(scope, memory_id, now_ms)
+        self._ttl_days = ttl_days
+
+    def apply(self, view: View) -> Memory:
+        """It gets a new life only when its old one ran out meanwhile."""
+        rows = self.owned(view.active(self._id) or view.archived(self._id))
+        if rows[0].archive_reason != DELETED:
+            raise Conflict("This memory is not deleted.")
+        expires_at = rows[0].expires_at
+        if expires_at <= self._now_ms:
+            expires_at = expiry(self._ttl_days, self._now_ms)
+        back = [
+            msgspec.structs.replace(
+                row, archived_at=None, archive_reason=None, expires_at=expires_at, updated_at=self._now_ms
+            )
+            for row in rows
+        ]
+        view.put_active(back)
+        return to_memory(back)

@@ -1,0 +1,138 @@
+"""Health: each part as a sentence; what still works and what to do when one does not."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from noesis.errors import NoesisError
+from noesis.filling import Filling
+from noesis.jobs import Jobs
+from noesis.memory import to_datetime
+from noesis.store import Store
+from noesis.store.filters import EVERYTHING
+from noesis.vectors import Vectors
+
+State = Literal["ok", "degraded", "down"]
+
+_LITTLE_ROOM_BYTES = 500 << 20
+
+
+class Part(msgspec.Struct, frozen=True, kw_only=True):
+    """One part of the system; `since` is when it got into this state, as far as this process saw."""
+
+    name: str
+    state: State
+    summary: str
+    still_works: str = ""
+    what_to_do: str = ""
+    since: datetime | None = None
+
+
+class Health(msgspec.Struct, frozen=True):
+    """All parts, and the worst of their states."""
+
+    state: State
+    parts: tuple[Part, ...]
+
+
+class HealthCheck:
+    """Looks at every part."""
+
+    def __init__(
+        self,
+        store: Store,
+        vectors: Vectors,
+        filling: Filling,
+        jobs: Jobs,
+        data_dir: Path,
+        now_ms: Callable[[], int],
+    ) -> None:
+        self._store = store
+        self._vectors = vectors
+        self._filling = filling
+        self._jobs = jobs
+        self._data_dir = data_dir
+        self._now_ms = now_ms
+        self._since: dict[str, tuple[State, int]] = {}
+
+    async def ready(self) -> bool:
+        """Whether memories can be read."""
+        return (await self._check_store()).state != "down"
+
+    async def report(self) -> Health:
+        """Every part as it is now."""
+        parts = [
+            await self._check_store(),
+            await self._check_embedder(),
+            await self._check_queue(),
+            self._check_disk(),
+        ]
+        dated = tuple(msgspec.structs.replace(part, since=self._since_when(part)) for part in parts)
+        order: tuple[State, ...] = ("ok", "degraded", "down")
+        return Health(max((part.state for part in dated), key=order.index), dated)
+
+    def _since_when(self, part: Part) -> datetime:
+        known = self._since.get(part.name)
+        if known is None or known[0] != part.state:
+            known = (part.state, self._now_ms())
+            self._since[part.name] = known
+        return to_datetime(known[1])
+
+    async def _check_store(self) -> Part:
+        try:
+            count = await self._store.active.count(EVERYTHING)
+        except NoesisError as error:
+            return Part(
+                name="store",
+                state="down",
+                summary=error.message,
+                what_to_do="Look at the data directory and its disk; `noesis doctor` says more.",
+            )
+        return Part(name="store", state="ok", summary=f"{count:,} rows are readable.")
+
+    async def _check_embedder(self) -> Part:
+        waiting = await self._filling.pending()
+        behind = f" {waiting:,} texts wait for their vectors." if waiting else ""
+        trouble = self._vectors.trouble
+        if trouble is None:
+            made_with = self._store.embedder
+            name = "No vector was needed yet." if made_with is None else f"{made_with.model} answers."
+            return Part(name="embedder", state="degraded" if waiting else "ok", summary=name + behind)
+        return Part(
+            name="embedder",
+            state="degraded",
+            summary=trouble + behind,
+            still_works="Texts are stored and found by their words; vectors are filled in later.",
+            what_to_do="Start the embedder, or look at NOESIS_EMBEDDER and NOESIS_OLLAMA_URL.",
+        )
+
+    async def _check_queue(self) -> Part:
+        status = await self._jobs.redis_status()
+        if status.reachable and not status.warning:
+            return Part(name="queue", state="ok", summary="Redis answers.")
+        return Part(
+            name="queue",
+            state="degraded",
+            summary=status.warning or "Redis does not answer.",
+            still_works="Everything; jobs are read from the ledger, a little later.",
+            what_to_do="Start Redis again, or look at NOESIS_REDIS_URL.",
+        )
+
+    def _check_disk(self) -> Part:
+        free = shutil.disk_usage(self._data_dir).free
+        summary = f"{free / 2**30:.1f} GiB are free."
+        if free >= _LITTLE_ROOM_BYTES:
+            return Part(name="disk", state="ok", summary=summary)
+        return Part(
+            name="disk",
+            state="degraded",
+            summary=summary,
+            still_works="Reading, and writing until the disk is full.",
+            what_to_do="Make room on the data directory's disk.",
+        )

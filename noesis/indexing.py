@@ -1,0 +1,231 @@
+"""Index: store memories, once each, whether or not a vector can be had."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from noesis.errors import InvalidInput, NoesisError, TooLarge
+from noesis.memory import (
+    MAX_TEXT_CHARS,
+    EmbeddingState,
+    Indexed,
+    Memory,
+    NewMemory,
+    Scope,
+    check_name,
+    check_priority,
+    check_tags,
+    check_time,
+    check_ttl,
+    chunk_id,
+    expiry,
+    memory_id,
+    source_key,
+)
+from noesis.rows import to_memory, to_rows, vector_text, with_embeddings
+from noesis.settings import Settings
+from noesis.store import Column, Row, Store, View
+from noesis.store.filters import one_of
+from noesis.text.chunking import Chunk, chunk_text
+from noesis.text.normalise import clean_text, content_hash, is_blank
+from noesis.text.redaction import redact
+from noesis.vectors import Vectors
+
+ROLES = ("user", "assistant", "tool", "system")
+MAX_POSITION = 2**53
+
+
+class Indexing:
+    """Stores new memories."""
+
+    def __init__(self, store: Store, vectors: Vectors, settings: Settings, now_ms: Callable[[], int]) -> None:
+        self._store = store
+        self._vectors = vectors
+        self._settings = settings
+        self._now_ms = now_ms
+
+    async def index(self, scope: Scope, new: NewMemory) -> Indexed:
+        """Store one memory; a repeat is answered with the existing one.
+
+        Returns when it is on the disk.  Raises InvalidInput or a StoreError.
+        """
+        result = (await self.index_many(scope, [new]))[0]
+        if isinstance(result, NoesisError):
+            raise result
+        return result
+
+    async def index_many(self, scope: Scope, news: Sequence[NewMemory]) -> list[Indexed | NoesisError]:
+        """Store several in one go; one that cannot be stored fails alone.  Results are in order."""
+        agent = scope.owner()
+        prepared = [self._prepare(agent, new) for new in news]
+        known = await self._known([item for item in prepared if isinstance(item, Memory)])
+        rows = await self._embed(
+            [item for item in prepared if isinstance(item, Memory) and item.id not in known]
+        )
+        changes = [
+            item
+            if isinstance(item, NoesisError)
+            else IndexChange(item, rows.get(item.id) or self._cut(item), self._now_ms())
+            for item in prepared
+        ]
+        return list(await asyncio.gather(*(self._submit(change) for change in changes)))
+
+    async def _submit(self, change: IndexChange | NoesisError) -> Indexed | NoesisError:
+        if isinstance(change, NoesisError):
+            return change
+        try:
+            return await self._store.submit(change)
+        except NoesisError as error:
+            return error
+
+    def _prepare(self, agent: str, new: NewMemory) -> Memory | NoesisError:
+        try:
+            return prepare(agent, new, self._settings, self._now_ms())
+        except InvalidInput as error:
+            return error
+
+    async def _known(self, memories: Sequence[Memory]) -> set[str]:
+        """Which of these are stored already and need no vector."""
+        if not memories:
+            return set()
+        condition = one_of(Column.ID, {memory.id for memory in memories})
+        found = await self._store.active.values([Column.ID], condition)
+        return {row_id for (row_id,) in found}
+
+    async def _embed(self, memories: Sequence[Memory]) -> dict[str, list[Row]]:
+        """The rows of each memory by its id, with vectors as far as they can be had."""
+        rows = [row for memory in {m.id: m for m in memories}.values() for row in self._cut(memory)]
+        results = await self._vectors.of_documents([vector_text(row) for row in rows])
+        by_memory: dict[str, list[Row]] = {}
+        for row in with_embeddings(rows, results, self._now_ms()):
+            by_memory.setdefault(row.parent_id, []).append(row)
+        return by_memory
+
+    def _cut(self, memory: Memory) -> list[Row]:
+        return to_rows(memory, cut(memory.text, self._settings, self._vectors))
+
+
+def cut(text: str, settings: Settings, vectors: Vectors) -> list[Chunk]:
+    """The chunks of a text, each within the model's limit."""
+    return chunk_text(
+        text, max_words=settings.chunk_size, overlap_words=settings.chunk_overlap, fits=vectors.fits
+    )
+
+
+def prepare(agent: str, new: NewMemory, settings: Settings, now_ms: int) -> Memory:
+    """The memory to store: checked, cleaned, redacted, hashed.  Raises InvalidInput naming the field."""
+    text = prepare_text(new.text, settings)
+    digest = content_hash(text)
+    session = check_name(new.session_id, "session_id")
+    source = check_name(new.source, "source")
+    position = check_position(new.position)
+    created = now_ms if new.created_at is None else check_time(new.created_at, "created_at")
+    ttl = settings.default_ttl_days if new.ttl_days is None else check_ttl(new.ttl_days)
+    return Memory(
+        id=memory_id(agent, source_key(source, session, position), position, digest),
+        agent_id=agent,
+        session_id=session,
+        memory_type=new.memory_type,
+        text=text,
+        priority=new.memory_type.default_priority if new.priority is None else check_priority(new.priority),
+        priority_set_by="type" if new.priority is None else "caller",
+        tags=check_tags(new.tags),
+        source=source,
+        position=position,
+        author=check_name(new.author, "author"),
+        author_role=check_role(new.author_role),
+        embedding_state=EmbeddingState.PENDING,
+        embedding_reason=None,
+        created_at=created,
+        updated_at=now_ms,
+        expires_at=expiry(ttl, now_ms),
+        archived_at=None,
+        archive_reason=None,
+        chunks=0,
+        content_hash=digest,
+    )
+
+
+def prepare_text(raw: str, settings: Settings) -> str:
+    """The text as it is stored.  Raises InvalidInput when it is blank, TooLarge when it is too long."""
+    if len(raw) > MAX_TEXT_CHARS:
+        raise TooLarge(f"text must have at most {MAX_TEXT_CHARS:,} characters.", field="text")
+    text = redact(clean_text(raw), settings.redaction).text
+    if is_blank(text):
+        raise InvalidInput("text must not be empty or blank.", field="text")
+    return text.strip()
+
+
+def check_position(value: int | None) -> int | None:
+    """The value, or InvalidInput when it is negative or absurd."""
+    if value is not None and not 0 <= value <= MAX_POSITION:
+        raise InvalidInput("position must be a whole number from 0.", field="position")
+    return value
+
+
+def check_role(value: str | None) -> str | None:
+    """The value, or InvalidInput when it is no role a message can have."""
+    if value is not None and value not in ROLES:
+        raise InvalidInput(f"author_role must be one of {', '.join(ROLES)}.", field="author_role")
+    return value
+
+
+class IndexChange:
+    """Puts one new memory into the store unless it is there."""
+
+    def __init__(self, memory: Memory, rows: Sequence[Row], now_ms: int) -> None:
+        self._memory = memory
+        self._rows = rows
+        self._now_ms = now_ms
+        self.memory_ids = (memory.id,)
+        self.hashes = (memory.content_hash,)
+
+    def apply(self, view: View) -> Indexed:
+        """Insert, find the same memory, or bring it back from the archive."""
+        same = self._same(view)
+        if same is None:
+            rows = self._rows_with_free_id(view)
+            view.put_active(rows)
+            return _indexed(rows, duplicate=False)
+        if same[0].archived_at is not None or same[0].expires_at <= self._now_ms:
+            same = [self._brought_back(row) for row in same]
+            view.put_active(same)
+        return _indexed(same, duplicate=True)
+
+    def _same(self, view: View) -> list[Row] | None:
+        """The memory that this one repeats: same agent, same source, same content."""
+        memory = self._memory
+        wanted = (source_key(memory.source, memory.session_id, memory.position), memory.position)
+        for rows in view.with_hash(memory.agent_id, memory.content_hash):
+            row = rows[0]
+            if (source_key(row.source, row.session_id, row.position), row.position) == wanted:
+                return rows
+        return None
+
+    def _rows_with_free_id(self, view: View) -> Sequence[Row]:
+        """The id belongs to this content; a memory that was edited since keeps it all the same."""
+        memory = self._memory
+        if not (view.active(memory.id) or view.archived(memory.id)):
+            return self._rows
+        key = f"{source_key(memory.source, memory.session_id, memory.position)}\x1eagain\x1e{self._now_ms}"
+        fresh = memory_id(memory.agent_id, key, memory.position, memory.content_hash)
+        return [
+            msgspec.structs.replace(row, id=chunk_id(fresh, row.chunk), parent_id=fresh) for row in self._rows
+        ]
+
+    def _brought_back(self, row: Row) -> Row:
+        return msgspec.structs.replace(
+            row,
+            archived_at=None,
+            archive_reason=None,
+            expires_at=self._memory.expires_at,
+            updated_at=self._now_ms,
+        )
+
+
+def _indexed(rows: Sequence[Row], *, duplicate: bool) -> Indexed:
+    memory = to_memory(rows)
+    return Indexed(memory.id, duplicate, memory.chunks, memory.embedding_state)

@@ -1,0 +1,119 @@
+"""The processes: everything in one (`up`), the API alone, the worker alone."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import Callable
+
+import uvicorn
+
+from noesis.api.app import build_app
+from noesis.errors import SettingsError
+from noesis.logs import configure
+from noesis.redis_server import embedded_redis
+from noesis.runtime import Noesis, open_runtime
+from noesis.settings import Settings
+from noesis.worker import run_worker
+from noesis.worker.tasks import CRONS, HANDLERS
+
+Announce = Callable[[str], None]
+
+_GRACE_S = 5
+_HEADER_BYTES = 64 << 10
+
+
+async def serve_all(settings: Settings, announce: Announce) -> None:
+    """API, dashboard, worker and queue in this process, until it is told to stop."""
+    configure(settings.log_level)
+    with listen(settings) as listener:
+        async with contextlib.AsyncExitStack() as stack:
+            redis_url = settings.redis_url or await stack.enter_async_context(
+                embedded_redis(settings.data_dir / "queue")
+            )
+            noesis = await stack.enter_async_context(open_runtime(settings, redis_url=redis_url))
+            stop = asyncio.Event()
+            worker = asyncio.create_task(run_worker(HANDLERS, noesis.jobs, CRONS, runtime=noesis, stop=stop))
+            try:
+                await _serve(settings, noesis, listener, announce)
+            finally:
+                stop.set()
+                await worker
+
+
+async def serve_api(settings: Settings, announce: Announce) -> None:
+    """The API and the dashboard."""
+    configure(settings.log_level)
+    with listen(settings) as listener:
+        async with open_runtime(settings) as noesis:
+            await _serve(settings, noesis, listener, announce)
+
+
+async def serve_worker(settings: Settings) -> None:
+    """The worker."""
+    configure(settings.log_level)
+    async with open_runtime(settings) as noesis:
+        await run_worker(HANDLERS, noesis.jobs, CRONS, runtime=noesis, signals=True)
+
+
+async def _serve(settings: Settings, noesis: Noesis, listener: socket.socket, announce: Announce) -> None:
+    server = uvicorn.Server(
+        uvicorn.Config(
+            build_app(settings, contextlib.nullcontext(noesis)),
+            lifespan="on",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            timeout_graceful_shutdown=_GRACE_S,
+            h11_max_incomplete_event_size=_HEADER_BYTES,
+            proxy_headers=bool(settings.trusted_proxies),
+            forwarded_allow_ips=list(settings.trusted_proxies),
+        )
+    )
+    announce(await welcome(settings, noesis, listener.getsockname()[1]))
+    await server.serve(sockets=[listener])
+
+
+def listen(settings: Settings) -> socket.socket:
+    """The listening socket.  Raises SettingsError when the address cannot be had."""
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((settings.host, settings.port))
+        listener.listen(512)
+    except OSError as error:
+        listener.close()
+        raise SettingsError(
+            f"{settings.host}:{settings.port} cannot be listened on ({error.strerror});"
+            " choose another with NOESIS_HOST and NOESIS_PORT."
+        ) from error
+    return listener
+
+
+async def welcome(settings: Settings, noesis: Noesis, port: int) -> str:
+    """What a person needs after the start: where to open it, how to log in, what to try."""
+    here = f"http://{'127.0.0.1' if settings.host in ('0.0.0.0', '::') else settings.host}:{port}"  # noqa: S104
+    lines = [f"Noesis is running at {here}", f"  memories lie in     {settings.store_dir}"]
+    if await noesis.admin.is_set_up():
+        lines.append(f"  log in              {here}/login")
+    else:
+        secret = await noesis.admin.new_setup_secret()
+        lines.append(f"  set the password    {here}/setup?key={secret}   (this link works once)")
+    lines += [
+        "  try it              noesis index 'The spare key hangs by the back door' --agent me",
+        "                      noesis search 'where is the key?' --agent me",
+        "  stop it             Ctrl-C",
+    ]
+    if is_exposed(settings):
+        lines.append(
+            f"  WARNING: {settings.host} can be reached from other machines without encryption;"
+            " put a proxy with HTTPS before it and set NOESIS_SECURE_COOKIES."
+        )
+    return "\n".join(lines)
+
+
+def is_exposed(settings: Settings) -> bool:
+    """Whether other machines can connect without HTTPS in between."""
+    return settings.host not in ("127.0.0.1", "localhost", "::1") and not settings.secure_cookies

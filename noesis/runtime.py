@@ -1,0 +1,120 @@
+"""The composition root: the only place where the parts are put together."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+
+import msgspec
+
+from noesis.activity import ActivityLog
+from noesis.admin import Admin
+from noesis.agents import Agents
+from noesis.audit import Audit
+from noesis.browsing import Browsing
+from noesis.control import Control, sqlite_url
+from noesis.editing import Editing
+from noesis.embedder_choice import choose_embedder
+from noesis.embedding import Embedder
+from noesis.errors import SettingsError
+from noesis.filling import Filling
+from noesis.health import HealthCheck
+from noesis.indexing import Indexing
+from noesis.jobs import Jobs
+from noesis.ledger import Ledger
+from noesis.search import Search
+from noesis.settings import Settings
+from noesis.stats import Statistics
+from noesis.store import Store
+from noesis.tokens import Tokens
+from noesis.vectors import Vectors
+
+
+def system_now_ms() -> int:
+    """The time in ms since 1970, UTC."""
+    return time.time_ns() // 1_000_000
+
+
+class Noesis(msgspec.Struct, kw_only=True):
+    """Everything an entry point needs, wired."""
+
+    settings: Settings
+    now_ms: Callable[[], int]
+    control: Control
+    store: Store
+    embedder: Embedder
+    vectors: Vectors
+    indexing: Indexing
+    browsing: Browsing
+    editing: Editing
+    filling: Filling
+    search: Search
+    statistics: Statistics
+    jobs: Jobs
+    activity: ActivityLog
+    tokens: Tokens
+    agents: Agents
+    admin: Admin
+    audit: Audit
+    health: HealthCheck
+
+
+@asynccontextmanager
+async def open_runtime(
+    settings: Settings,
+    *,
+    embedder: Embedder | None = None,
+    redis_url: str | None = None,
+    now_ms: Callable[[], int] = system_now_ms,
+) -> AsyncIterator[Noesis]:
+    """Open everything, and close it in the opposite order.
+
+    `embedder` and `redis_url` stand in for what the settings name.  Raises SettingsError or a StoreError.
+    """
+    async with AsyncExitStack() as stack:
+        control = open_control(settings)
+        stack.callback(control.close)
+        store = await Store.open(
+            settings.store_dir, now_ms=now_ms, nprobes=settings.ann_nprobe, ann_min_rows=settings.ann_min_rows
+        )
+        stack.push_async_callback(store.close)
+        embedder = embedder or await choose_embedder(settings, control)
+        stack.push_async_callback(embedder.close)
+        vectors = Vectors(embedder, store)
+        jobs = Jobs(Ledger(control), redis_url=redis_url or settings.redis_url, now_ms=now_ms)
+        stack.push_async_callback(jobs.close)
+        admin = Admin(control)
+        if settings.admin_password is not None:
+            await admin.adopt_password(settings.admin_password)
+        filling = Filling(store, vectors, now_ms)
+        yield Noesis(
+            settings=settings,
+            now_ms=now_ms,
+            control=control,
+            store=store,
+            embedder=embedder,
+            vectors=vectors,
+            indexing=Indexing(store, vectors, settings, now_ms),
+            browsing=Browsing(store, now_ms),
+            editing=Editing(store, vectors, settings, now_ms),
+            filling=filling,
+            search=Search(store, vectors, settings, now_ms),
+            statistics=Statistics(store, now_ms),
+            jobs=jobs,
+            activity=ActivityLog(control, now_ms),
+            tokens=Tokens(control, now_ms),
+            agents=Agents(control, now_ms),
+            admin=admin,
+            audit=Audit(control, now_ms),
+            health=HealthCheck(store, vectors, filling, jobs, settings.data_dir, now_ms),
+        )
+
+
+def open_control(settings: Settings) -> Control:
+    """The control database alone.  Raises SettingsError when it cannot be opened."""
+    try:
+        settings.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+        return Control.open(settings.database_url or sqlite_url(settings.data_dir / "control.sqlite"))
+    except OSError as error:
+        raise SettingsError(f"NOESIS_DATA ({settings.data_dir}) cannot be used: {error.strerror}.") from error

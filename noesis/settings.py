@@ -1,0 +1,240 @@
+"""The settings: one frozen struct, read from NOESIS_* variables.
+
+A wrong value or an unknown name stops the start and names the variable.  A secret may be given in
+a file instead: `NOESIS_X_FILE` names a file that holds the value of `NOESIS_X`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from noesis.errors import SettingsError
+
+
+class About(msgspec.Struct, frozen=True):
+    """What a setting means (for people), its bounds, and whether it is a secret."""
+
+    text: str
+    low: float | None = None
+    high: float | None = None
+    choices: tuple[str, ...] = ()
+    secret: bool = False
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """Every setting of the server and the command line, with its default."""
+
+    data: Annotated[Path, About("Directory that holds everything: memories, control state, backups")] = Path(
+        "data"
+    )
+    store: Annotated[
+        Path | None, About("Directory of the memories, when not inside NOESIS_DATA (lanceDbPath)")
+    ] = None
+    database_url: Annotated[
+        str | None,
+        About("SQLAlchemy URL of the control database; default: a SQLite file in NOESIS_DATA", secret=True),
+    ] = None
+    host: Annotated[str, About("Address the API listens on")] = "127.0.0.1"
+    port: Annotated[int, About("Port the API listens on", 1, 65535)] = 8787
+    allowed_hosts: Annotated[
+        tuple[str, ...],
+        About("Host names the API answers to besides localhost, comma-separated, without ports"),
+    ] = ()
+    secure_cookies: Annotated[
+        bool, About("Send cookies over HTTPS only: set it when a proxy serves HTTPS")
+    ] = False
+    trusted_proxies: Annotated[
+        tuple[str, ...], About("Addresses of proxies whose X-Forwarded-For is believed, comma-separated")
+    ] = ()
+    admin_password: Annotated[
+        str | None,
+        About("Password of the dashboard; otherwise set it through the one-time link", secret=True),
+    ] = None
+    redis_url: Annotated[
+        str | None,
+        About("Redis or Valkey of the job queue; default: an own Valkey on a private socket", secret=True),
+    ] = None
+    embedder: Annotated[
+        str,
+        About(
+            "Who makes vectors: auto chooses once, at the first start", choices=("auto", "local", "ollama")
+        ),
+    ] = "auto"
+    ollama_url: Annotated[str, About("Address of Ollama (ollamaEndpoint)")] = "http://localhost:11434"
+    embedding_model: Annotated[
+        str | None,
+        About(
+            "Ollama: the model's name, default nomic-embed-text. Local: a directory with an ONNX model,"
+            " default the built-in all-MiniLM-L6-v2 (embeddingModel)"
+        ),
+    ] = None
+    chunk_size: Annotated[int, About("Longest chunk in words (chunkSize)", 32, 4096)] = 512
+    chunk_overlap: Annotated[int, About("Words two chunks share (chunkOverlap)", 0, 1024)] = 64
+    top_k: Annotated[int, About("Hits of a search that names no limit (topK)", 1, 200)] = 6
+    vector_weight: Annotated[
+        float, About("Share of meaning against words in the fused score (vectorWeight)", 0, 1)
+    ] = 0.6
+    mmr_lambda: Annotated[
+        float, About("1 ranks by score alone, lower values prefer hits unlike each other", 0, 1)
+    ] = 0.7
+    default_ttl_days: Annotated[
+        float, About("Life of a memory in days that names none, 0 = never expires (defaultTtlDays)", 0, 36500)
+    ] = 90.0
+    ann_min_rows: Annotated[
+        int, About("Vectors in a table from which an approximate index is built", 256, 100_000_000)
+    ] = 5000
+    ann_nprobe: Annotated[int, About("Partitions a vector search reads at least (annNprobe)", 1, 4096)] = 16
+    redaction: Annotated[
+        Literal["redact", "block", "off"],
+        About(
+            "What happens to secrets in texts: redact stores a placeholder, block refuses the text",
+            choices=("redact", "block", "off"),
+        ),
+    ] = "redact"
+    log_level: Annotated[
+        str, About("Least level that is logged", choices=("debug", "info", "warning", "error"))
+    ] = "info"
+    url: Annotated[
+        str | None,
+        About("Command line: address of a running Noesis to speak to instead of opening the store"),
+    ] = None
+    token: Annotated[str | None, About("Command line: token for NOESIS_URL", secret=True)] = None
+    agent: Annotated[str | None, About("Command line: the agent to act as")] = None
+
+    @property
+    def data_dir(self) -> Path:
+        """NOESIS_DATA as an absolute path: LanceDB takes some relative ones for cloud addresses."""
+        return self.data.expanduser().absolute()
+
+    @property
+    def store_dir(self) -> Path:
+        """Where the generations lie, as an absolute path."""
+        return (self.store or self.data).expanduser().absolute()
+
+
+def variable(field: str) -> str:
+    """The environment variable of a field."""
+    return f"NOESIS_{field.upper()}"
+
+
+def describe() -> dict[str, tuple[About, Any]]:
+    """Each variable with what it means and its default, in order."""
+    defaults = {field.name: field.default for field in msgspec.structs.fields(Settings)}
+    return {variable(name): (_about(name), defaults[name]) for name in defaults}
+
+
+def _about(field: str) -> About:
+    hint = get_type_hints(Settings, include_extras=True)[field]
+    return next(part for part in get_args(hint) if isinstance(part, About))
+
+
+def _secret_fields() -> set[str]:
+    return {name for name in Settings.__struct_fields__ if _about(name).secret}
+
+
+TOOL_NAMES = frozenset(
+    {
+        "NOESIS_TEST_OLLAMA_URL",  # tests: a real Ollama to run the opt-in test against
+        "NOESIS_BENCH_LOCOMO",  # benchmark: the LoCoMo file
+        "NOESIS_CRASH_AT",  # fault drill: the named point at which the process kills itself
+    }
+)
+
+SETTINGS_NAMES = (
+    frozenset(variable(name) for name in Settings.__struct_fields__)
+    | frozenset(f"{variable(name)}_FILE" for name in _secret_fields())
+    | TOOL_NAMES
+)
+"""Every NOESIS_* name that is known."""
+
+
+def load(environ: Mapping[str, str], **overrides: Any) -> Settings:
+    """Read the settings; `overrides` (from command-line options) win where they are not None.
+
+    Raises SettingsError naming the variable.
+    """
+    unknown = sorted(name for name in environ if name.startswith("NOESIS_") and name not in SETTINGS_NAMES)
+    if unknown:
+        raise SettingsError(f"{unknown[0]} is not a setting. `noesis settings` lists them all.")
+    values = {
+        name: _parse(name, raw)
+        for name in Settings.__struct_fields__
+        if (raw := _raw(environ, name)) is not None and raw.strip() != ""
+    }
+    values.update({name: value for name, value in overrides.items() if value is not None})
+    settings = Settings(**values)
+    if settings.chunk_overlap * 2 > settings.chunk_size:
+        raise SettingsError("NOESIS_CHUNK_OVERLAP must be at most half of NOESIS_CHUNK_SIZE.")
+    return settings
+
+
+def _raw(environ: Mapping[str, str], field: str) -> str | None:
+    name = variable(field)
+    file = environ.get(f"{name}_FILE") if _about(field).secret else None
+    if file is None:
+        return environ.get(name)
+    if name in environ:
+        raise SettingsError(f"Set either {name} or {name}_FILE, not both.")
+    try:
+        return Path(file).read_text(encoding="utf-8").rstrip("\r\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{name}_FILE cannot be read: {type(error).__name__}.") from error
+
+
+def _parse(field: str, raw: str) -> Any:
+    about = _about(field)
+    kind = get_type_hints(Settings)[field]
+    convert = (
+        str if get_origin(kind) is Literal else next(parser for type_, parser in _PARSERS if type_ == kind)
+    )
+    try:
+        value: Any = convert(raw.strip())
+    except ValueError as error:
+        raise SettingsError(f"{variable(field)} {error}") from error
+    if about.choices and value not in about.choices:
+        raise SettingsError(f"{variable(field)} must be one of {', '.join(about.choices)}.")
+    if about.low is not None and about.high is not None and not about.low <= value <= about.high:
+        raise SettingsError(f"{variable(field)} must lie between {about.low:g} and {about.high:g}.")
+    return value
+
+
+def _integer(raw: str) -> int:
+    try:
+        return int(raw)
+    except ValueError:
+        raise ValueError("must be a whole number.") from None
+
+
+def _number(raw: str) -> float:
+    try:
+        return float(raw)
+    except ValueError:
+        raise ValueError("must be a number.") from None
+
+
+def _boolean(raw: str) -> bool:
+    words = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False}
+    words["off"] = False
+    if raw.lower() not in words:
+        raise ValueError("must be true or false.")
+    return words[raw.lower()]
+
+
+def _list(raw: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in raw.split(",") if part.strip())
+
+
+_PARSERS: tuple[tuple[Any, Callable[[str], Any]], ...] = (
+    (int, _integer),
+    (float, _number),
+    (bool, _boolean),
+    (str, str),
+    (str | None, str),
+    (Path, Path),
+    (Path | None, Path),
+    (tuple[str, ...], _list),
+)

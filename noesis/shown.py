@@ -1,0 +1,93 @@
+"""How the command line shows answers to a person."""
+
+from __future__ import annotations
+
+import shutil
+import textwrap
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+
+def show_hits(answer: dict[str, Any]) -> str:
+    """Search hits with their scores, and a note when a leg was missing."""
+    lines = [f"{len(answer['hits'])} memories in {answer['took_ms']:.0f} ms"]
+    if answer["degraded"]:
+        lines.append(f"Note: {answer['reason']}")
+    if not answer["hits"]:
+        lines.append("Nothing fits. Try other words, or --archive always.")
+    for hit in answer["hits"]:
+        lines.append("")
+        lines.append(_line(hit, f"{hit['score']:.2f} "))
+        if "explanation" in hit:
+            parts = hit["explanation"]["contributions"]
+            lines.append("  why: " + ", ".join(f"{name} {value:.3f}" for name, value in parts.items()))
+        lines.append(_text(hit["text"]))
+    return "\n".join(lines)
+
+
+def show_memories(memories: Sequence[dict[str, Any]]) -> str:
+    """A list of memories."""
+    if not memories:
+        return "There are no memories yet. Store one with: noesis index 'some text' --agent NAME"
+    return "\n\n".join(f"{_line(memory)}\n{_text(memory['text'])}" for memory in memories)
+
+
+def show_memory(memory: dict[str, Any]) -> str:
+    """One memory whole, with everything that is known of it."""
+    facts = [
+        (name, value) for name, value in memory.items() if name != "text" and value not in (None, [], "")
+    ]
+    width = max(len(name) for name, _ in facts)
+    lines = [
+        f"{name:<{width}}  {', '.join(value) if isinstance(value, list) else value}" for name, value in facts
+    ]
+    return "\n".join([*lines, "", memory["text"]])
+
+
+def show_stats(stats: dict[str, Any]) -> str:
+    """Counts."""
+    lines = [f"{stats['active']['memories']:,} memories, {stats['archive']['memories']:,} archived"]
+    for title, key in (("by type", "by_type"), ("by agent", "by_agent"), ("by priority", "by_priority")):
+        counts = {name: count for name, count in stats["active"][key].items() if count}
+        if counts:
+            lines.append(f"{title}: " + ", ".join(f"{name} {count:,}" for name, count in counts.items()))
+    waiting = stats["active"]["by_embedding_state"]
+    if waiting["pending"] or waiting["failed"]:
+        lines.append(f"vectors: {waiting['pending']:,} waiting, {waiting['failed']:,} failed")
+    if stats["disk"]:
+        disk = stats["disk"]
+        lines.append(f"disk: {disk['bytes'] / 2**20:.1f} MiB in {disk['fragments']} fragments")
+    return "\n".join(lines)
+
+
+def show_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Rows under their headings; the last column wraps."""
+    table = [[str(cell) for cell in row] for row in rows]
+    widths = [max(len(cell) for cell in column) for column in zip(columns, *table, strict=True)]
+    lines = ["  ".join(f"{name:<{width}}" for name, width in zip(columns, widths, strict=True)).rstrip()]
+    lines += [
+        "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in table
+    ]
+    return "\n".join(lines)
+
+
+def _line(memory: dict[str, Any], before: str = "") -> str:
+    archived = " archived" if memory["archived"] else ""
+    return f"{before}[{memory['memory_type']}]{archived} {memory['agent_id']} {memory['created_at'][:10]} {memory['id']}"
+
+
+def _text(text: str) -> str:
+    width = min(100, shutil.get_terminal_size().columns - 2)
+    return (
+        textwrap.indent(textwrap.shorten(text, 400, placeholder=" …"), "  ")
+        if width < 20
+        else "\n".join(
+            textwrap.wrap(
+                textwrap.shorten(text, 400, placeholder=" …"),
+                width,
+                initial_indent="  ",
+                subsequent_indent="  ",
+            )
+        )
+    )

@@ -1,0 +1,96 @@
+"""Stats: what is remembered, and how it lies on the disk."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import msgspec
+
+from noesis.browsing import agent_condition, archived_condition, live_condition
+from noesis.embedding.base import EmbedderIdentity
+from noesis.memory import EmbeddingState, MemoryType, Scope
+from noesis.store import Column, Condition, Store, Table
+from noesis.store.filters import equals
+
+
+class Counts(msgspec.Struct, frozen=True):
+    """Memories of one table, by what they are."""
+
+    memories: int
+    by_agent: dict[str, int]
+    by_type: dict[str, int]
+    by_priority: dict[str, int]
+    by_embedding_state: dict[str, int]
+
+
+class Disk(msgspec.Struct, frozen=True):
+    """How the store lies on the disk; `unindexed` rows are found too, only slower."""
+
+    rows: int
+    bytes: int
+    fragments: int
+    unindexed_words: int
+    unindexed_vectors: int
+    vector_index: bool
+
+
+class Stats(msgspec.Struct, frozen=True):
+    """What one agent (or all of them, for an administrator) has in memory."""
+
+    active: Counts
+    archive: Counts
+    embedder: EmbedderIdentity | None
+    disk: Disk | None
+
+
+class Statistics:
+    """Counts memories."""
+
+    def __init__(self, store: Store, now_ms: Callable[[], int]) -> None:
+        self._store = store
+        self._now_ms = now_ms
+
+    async def stats(self, scope: Scope) -> Stats:
+        """Counts of the caller's memories; the disk's figures only for who sees all of them."""
+        agent = agent_condition(scope.agent)
+        return Stats(
+            active=await _counts(self._store.active, agent & live_condition(self._now_ms())),
+            archive=await _counts(self._store.archive, agent & archived_condition()),
+            embedder=self._store.embedder,
+            disk=await self._disk() if scope.agent is None else None,
+        )
+
+    async def _disk(self) -> Disk:
+        states = await self._store.states()
+        return Disk(
+            rows=sum(state.rows for state in states),
+            bytes=sum(state.bytes for state in states),
+            fragments=sum(state.fragments for state in states),
+            unindexed_words=sum(state.unindexed_words for state in states),
+            unindexed_vectors=sum(state.unindexed_vectors for state in states),
+            vector_index=any(state.vector_index for state in states),
+        )
+
+
+async def _counts(table: Table, condition: Condition) -> Counts:
+    columns = [Column.AGENT_ID, Column.MEMORY_TYPE, Column.PRIORITY, Column.EMBEDDING_STATE]
+    rows = await table.values(columns, condition & equals(Column.CHUNK, 0))
+    agents, types, priorities, states = zip(*rows, strict=True) if rows else ((), (), (), ())
+    return Counts(
+        memories=len(rows),
+        by_agent=_tally(agents),
+        by_type={kind.value: 0 for kind in MemoryType} | _tally(types),
+        by_priority=_tally(_band(priority) for priority in priorities),
+        by_embedding_state={state.value: 0 for state in EmbeddingState} | _tally(states),
+    )
+
+
+def _band(priority: int) -> str:
+    low = min(priority // 25 * 25, 75)
+    return f"{low}-{100 if low == 75 else low + 24}"
+
+
+def _tally(values: Iterable[Any]) -> dict[str, int]:
+    return dict(sorted(Counter(values).items()))

@@ -1,0 +1,9 @@
+"""The store: two LanceDB tables in a generation, read at any time, written through one writer."""
+
+from noesis.store.filters import Column, Condition
+from noesis.store.schema import Row
+from noesis.store.store import Store
+from noesis.store.tables import Table
+from noesis.store.writer import Change, View
+
+__all__ = ["Change", "Column", "Condition", "Row", "Store", "Table", "View"]

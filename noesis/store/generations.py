@@ -1,0 +1,125 @@
+"""Generations: sibling stores, of which the one-line file CURRENT names the live one."""
+
+from __future__ import annotations
+
+import os
+from datetime import timedelta
+from pathlib import Path
+
+import lancedb
+import msgspec
+
+from noesis.embedding.base import EmbedderIdentity
+from noesis.errors import StoreError, StoreIncompatible, StoreReadOnly
+from noesis.store.schema import SCHEMA_VERSION
+from noesis.store.tables import Table, create_table
+
+ACTIVE = "memories"
+ARCHIVE = "memories_archive"
+
+_INDEX_CACHE_BYTES = 96 << 20
+_METADATA_CACHE_BYTES = 32 << 20
+
+
+class GenerationInfo(msgspec.Struct, frozen=True):
+    """What `generation.json` says: the row format, and whose vectors lie in it (None: none yet)."""
+
+    schema_version: int
+    created_at: int
+    embedder: EmbedderIdentity | None = None
+
+
+class Generation:
+    """One opened generation: two tables and what is known about their vectors."""
+
+    def __init__(self, directory: Path, active: Table, archive: Table) -> None:
+        self.directory = directory
+        self.active = active
+        self.archive = archive
+
+    @property
+    def info(self) -> GenerationInfo:
+        """`generation.json` as it is now; another process may have written it."""
+        return read_info(self.directory)
+
+    def record_embedder(self, identity: EmbedderIdentity) -> None:
+        """Note whose vectors this generation holds; only under the write lock, and only once."""
+        write_file(
+            self.directory / "generation.json",
+            msgspec.json.format(msgspec.json.encode(msgspec.structs.replace(self.info, embedder=identity))),
+        )
+
+
+def current_name(store_dir: Path) -> str | None:
+    """The name of the live generation, or None in an empty store."""
+    try:
+        return (store_dir / "CURRENT").read_text(encoding="ascii").strip()
+    except FileNotFoundError:
+        return None
+
+
+def read_info(directory: Path) -> GenerationInfo:
+    """Read `generation.json`.  Raises StoreError or StoreIncompatible."""
+    try:
+        info = msgspec.json.decode((directory / "generation.json").read_bytes(), type=GenerationInfo)
+    except (OSError, msgspec.DecodeError) as error:
+        raise StoreError(f"{directory.name}/generation.json cannot be read: {error}") from error
+    if info.schema_version > SCHEMA_VERSION:
+        raise StoreIncompatible(
+            "These memories were written by a newer version of Noesis. Start that version; nothing was changed."
+        )
+    return info
+
+
+async def create_generation(store_dir: Path, name: str, now_ms: int) -> None:
+    """Make an empty generation and let CURRENT name it; only under the write lock."""
+    directory = store_dir / "generations" / name
+    try:
+        directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        connection = await _connect(directory)
+        existing = set((await connection.list_tables()).tables)
+        for table in (ACTIVE, ARCHIVE):
+            if table not in existing:
+                await create_table(connection, table)
+        info = GenerationInfo(schema_version=SCHEMA_VERSION, created_at=now_ms)
+        write_file(directory / "generation.json", msgspec.json.format(msgspec.json.encode(info)))
+        write_file(store_dir / "CURRENT", name.encode() + b"\n")
+    except OSError as error:
+        raise StoreReadOnly(f"The store cannot be created in {store_dir}: {error.strerror}.") from error
+
+
+async def open_generation(store_dir: Path, name: str, nprobes: int) -> Generation:
+    """Open a generation's tables.  Raises StoreError or StoreIncompatible."""
+    directory = store_dir / "generations" / name
+    read_info(directory)
+    connection = await _connect(directory)
+    try:
+        active, archive = [await connection.open_table(table) for table in (ACTIVE, ARCHIVE)]
+    except (RuntimeError, ValueError) as error:
+        raise StoreError(f"Generation {name} cannot be opened.") from error
+    return Generation(directory, Table(active, nprobes), Table(archive, nprobes))
+
+
+async def _connect(directory: Path) -> lancedb.AsyncConnection:
+    session = lancedb.Session(
+        index_cache_size_bytes=_INDEX_CACHE_BYTES, metadata_cache_size_bytes=_METADATA_CACHE_BYTES
+    )
+    # Zero: every read looks for newer commits.  The default never does.
+    return await lancedb.connect_async(
+        str(directory.absolute()), read_consistency_interval=timedelta(0), session=session
+    )
+
+
+def write_file(path: Path, content: bytes) -> None:
+    """Replace a small file so that at any moment the old or the new one is whole on the disk."""
+    partial = path.with_name(path.name + ".partial")
+    with partial.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    partial.replace(path)
+    directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)

@@ -1,0 +1,104 @@
+"""The opened store: what the operations hold."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from noesis.embedding.base import EmbedderIdentity
+from noesis.errors import StoreReadOnly
+
+# Without it LanceDB prints a warning for every query.
+os.environ.setdefault("LANCE_LOG", "error")
+
+from noesis.store.generations import Generation, create_generation, current_name, open_generation
+from noesis.store.locks import DiskSync, StoreLocks
+from noesis.store.maintenance import TableState, maintain, table_state
+from noesis.store.tables import Table
+from noesis.store.writer import Change, Writer
+
+T = TypeVar("T")
+
+_FIRST = "0001"
+
+
+class Store:
+    """Both tables of the live generation, and the writer."""
+
+    def __init__(self, generation: Generation, locks: StoreLocks, disk: DiskSync, ann_min_rows: int) -> None:
+        self._generation = generation
+        self._locks = locks
+        self._disk = disk
+        self._ann_min_rows = ann_min_rows
+        self._embedder: EmbedderIdentity | None = None
+        self.writer = Writer(generation, locks, disk)
+
+    @classmethod
+    async def open(
+        cls, directory: Path, *, now_ms: Callable[[], int], nprobes: int = 16, ann_min_rows: int = 5000
+    ) -> Store:
+        """Open the store in a directory (absolute), or make an empty one.
+
+        Raises StoreReadOnly, StoreIncompatible or StoreError.
+        """
+        try:
+            directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+            locks = StoreLocks(directory / "locks")
+            disk = DiskSync(directory)
+        except OSError as error:
+            raise StoreReadOnly(f"{directory} cannot be used: {error.strerror}.") from error
+        if current_name(directory) is None:
+            async with locks.writing():
+                if current_name(directory) is None:
+                    await create_generation(directory, _FIRST, now_ms())
+        name = current_name(directory) or _FIRST
+        return cls(await open_generation(directory, name, nprobes), locks, disk, ann_min_rows)
+
+    @property
+    def active(self) -> Table:
+        """The memories that live."""
+        return self._generation.active
+
+    @property
+    def archive(self) -> Table:
+        """The memories that expired or were deleted."""
+        return self._generation.archive
+
+    @property
+    def directory(self) -> Path:
+        """The live generation's directory."""
+        return self._generation.directory
+
+    async def submit(self, change: Change[T]) -> T:
+        """Commit a change; returns when it is on the disk.  Raises what it raises, or a StoreError."""
+        return await self.writer.submit(change)
+
+    @property
+    def embedder(self) -> EmbedderIdentity | None:
+        """Whose vectors the store holds; None before the first one."""
+        if self._embedder is None:
+            self._embedder = self._generation.info.embedder
+        return self._embedder
+
+    async def adopt(self, identity: EmbedderIdentity) -> bool:
+        """Whether vectors of this embedder may be stored: the first one to come is recorded for good."""
+        if self.embedder is None:
+            async with self._locks.writing():
+                if self.embedder is None:
+                    self._generation.record_embedder(identity)
+        return self.embedder == identity
+
+    async def maintain(self, *, force: bool = False) -> int:
+        """Compact, prune and index the tables that need it; returns how many did.  Raises StoreBusy."""
+        return await maintain(self._generation, self._locks, ann_min_rows=self._ann_min_rows, force=force)
+
+    async def states(self) -> tuple[TableState, TableState]:
+        """How the active table and the archive lie on the disk."""
+        return await table_state(self.active), await table_state(self.archive)
+
+    async def close(self) -> None:
+        """Finish what was submitted."""
+        await self.writer.close()
+        self._disk.close()

@@ -1,0 +1,243 @@
+"""One table of a generation: reading, and the raw writes that only the writer calls."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from lancedb import AsyncConnection, AsyncTable
+from lancedb.index import FTS, Bitmap, LabelList
+
+from noesis.errors import StoreBusy, StoreError, StoreFull, StoreReadOnly
+from noesis.store.filters import Column, Condition, one_of
+from noesis.store.schema import (
+    COLUMNS,
+    Row,
+    damaged,
+    dimension_of,
+    from_arrow,
+    new_schema,
+    to_arrow,
+    vector_field,
+)
+
+T = TypeVar("T")
+Matches = tuple[list[Row], npt.NDArray[np.float32]]
+
+_TRIES = 8
+_CONFLICTS = ("commit conflict", "too many concurrent writers")
+_REFINE = 10
+"""An index only picks the candidates; this many times the limit are scored exactly (recall 0.998)."""
+
+
+def keyword_index() -> FTS:
+    """The full-text index: words of any script, identifiers split, English stems, accents folded."""
+    return FTS(
+        base_tokenizer="icu/split",
+        language="English",
+        stem=True,
+        remove_stop_words=True,
+        ascii_folding=True,
+        with_position=False,
+    )
+
+
+async def create_table(connection: AsyncConnection, name: str) -> None:
+    """Create an empty table with its key and the indexes that work on an empty one."""
+    table = await connection.create_table(name, schema=new_schema())
+    # Without the declared key two processes that upsert one id leave two rows.
+    await table.set_unenforced_primary_key("id")
+    await table.create_index("keyword_text", config=keyword_index())
+    for column in ("agent_id", "memory_type"):
+        await table.create_index(column, config=Bitmap())
+    await table.create_index("tags", config=LabelList())
+
+
+class Table:
+    """A view of one table that always shows the newest version, whoever committed it."""
+
+    def __init__(self, table: AsyncTable, nprobes: int) -> None:
+        self._table = table
+        self._nprobes = nprobes
+        self._dimension: int | None = None
+
+    @property
+    def handle(self) -> AsyncTable:
+        """LanceDB's own handle, for maintenance."""
+        return self._table
+
+    async def dimension(self) -> int | None:
+        """The width of the vectors (dimensions), or None before the first one came."""
+        if self._dimension is None:
+            self._dimension = dimension_of(await reading(self._table.schema))
+        return self._dimension
+
+    async def rows(self, condition: Condition, limit: int | None = None) -> list[Row]:
+        """The rows that fit, in no order."""
+        return from_arrow(await self.select(await self._columns(), condition, limit))
+
+    async def select(
+        self, columns: Sequence[str], condition: Condition, limit: int | None = None
+    ) -> pa.Table:
+        """Some columns of the rows that fit."""
+
+        async def run() -> pa.Table:
+            query = self._table.query().select(list(columns))
+            if condition.sql:
+                query = query.where(condition.sql)
+            if limit is not None:
+                query = query.limit(limit)
+            return await query.to_arrow()
+
+        return await reading(run)
+
+    async def values(self, columns: Sequence[Column], condition: Condition) -> list[tuple[Any, ...]]:
+        """Some columns of the rows that fit, one tuple a row."""
+        table = await self.select([column.value for column in columns], condition)
+        return list(zip(*(table.column(column.value).to_pylist() for column in columns), strict=True))
+
+    async def count(self, condition: Condition) -> int:
+        """How many rows fit."""
+        return int(await reading(lambda: self._table.count_rows(condition.sql or None)))
+
+    async def newest(self, order: Column, condition: Condition, limit: int, offset: int = 0) -> list[Row]:
+        """The rows that fit with the greatest values in `order` first."""
+        keys = await self.values([order, Column.ID], condition)
+        keys.sort(key=lambda key: (-key[0], key[1]))
+        wanted = [key[1] for key in keys[offset : offset + limit]]
+        if not wanted:
+            return []
+        found = {row.id: row for row in await self.rows(one_of(Column.ID, wanted))}
+        return [found[row_id] for row_id in wanted if row_id in found]
+
+    async def nearest(self, vector: npt.NDArray[np.float32], condition: Condition, limit: int) -> Matches:
+        """The rows whose vectors are nearest, and their cosine similarities, best first.
+
+        Empty while the table has no vectors of this width.
+        """
+        if await self.dimension() != len(vector):
+            return [], np.zeros(0, dtype=np.float32)
+        columns = await self._columns()
+
+        async def run() -> pa.Table:
+            query = (
+                self._table.query()
+                .nearest_to(vector)
+                .distance_type("cosine")
+                .minimum_nprobes(self._nprobes)
+                # 0 = as many as a filter needs: a fixed number loses rows that fit.
+                .maximum_nprobes(0)
+                .refine_factor(_REFINE)
+            )
+            if condition.sql:
+                query = query.where(condition.sql)
+            return await query.select([*columns, "_distance"]).limit(limit).to_arrow()
+
+        found = await reading(run)
+        distances = found.column("_distance").to_numpy(zero_copy_only=False)
+        return from_arrow(found), (1 - distances).astype(np.float32)
+
+    async def matching(self, text: str, condition: Condition, limit: int) -> Matches:
+        """The rows whose words fit best, and their BM25 scores, best first."""
+        if not text.strip():
+            return [], np.zeros(0, dtype=np.float32)
+        columns = await self._columns()
+
+        async def run() -> pa.Table:
+            query = self._table.query().nearest_to_text(text, columns=["keyword_text"])
+            if condition.sql:
+                query = query.where(condition.sql)
+            return await query.select([*columns, "_score"]).limit(limit).to_arrow()
+
+        found = await reading(run)
+        return from_arrow(found), found.column("_score").to_numpy(zero_copy_only=False).astype(np.float32)
+
+    async def batches(self, condition: Condition, size: int) -> AsyncIterator[list[Row]]:
+        """All rows that fit as of now, in batches of at most `size`."""
+        query = self._table.query().select(await self._columns())
+        if condition.sql:
+            query = query.where(condition.sql)
+        async for batch in await query.to_batches(max_batch_length=size):
+            yield from_arrow(pa.Table.from_batches([batch]))
+
+    async def damaged(self) -> list[str]:
+        """The ids of the rows whose stored hash does not fit."""
+        columns = [*await self._columns(), "row_hash"]
+        found: list[str] = []
+        async for batch in await self._table.query().select(columns).to_batches(max_batch_length=4096):
+            found.extend(damaged(pa.Table.from_batches([batch])))
+        return found
+
+    async def add_vectors(self, dimension: int) -> None:
+        """Add the vector column; only under the write lock."""
+        await writing(lambda: self._table.add_columns(pa.schema([vector_field(dimension)])))
+        self._dimension = dimension
+
+    async def upsert(self, rows: Sequence[Row]) -> None:
+        """Insert the rows or replace those with the same ids; only under the write lock."""
+        if not rows:
+            return
+        data = to_arrow(rows, await self._table.schema())
+        merge = self._table.merge_insert("id").when_matched_update_all().when_not_matched_insert_all()
+        # The indexed path has no check against a row another process inserts meanwhile.
+        merge = merge.use_index(False)
+        await writing(lambda: merge.execute(data, on_bad_vectors="null"))
+
+    async def delete(self, ids: Sequence[str]) -> None:
+        """Delete the rows with these ids; only under the write lock."""
+        if ids:
+            await writing(lambda: self._table.delete(one_of(Column.ID, ids).sql))
+
+    async def _columns(self) -> list[str]:
+        names = [name for name in COLUMNS if name != "row_hash"]
+        return names if await self.dimension() is None else [*names, "vector"]
+
+
+async def reading(call: Callable[[], Awaitable[T]]) -> T:
+    """Run a read; once more when an optimisation removed the version under it."""
+    try:
+        return await call()
+    except RuntimeError as error:
+        if "not found" not in str(error).lower():
+            raise StoreError(f"The store could not be read: {_first_line(error)}") from error
+    try:
+        return await call()
+    except RuntimeError as error:
+        raise StoreError(f"The store could not be read: {_first_line(error)}") from error
+
+
+async def writing(call: Callable[[], Awaitable[T]]) -> T:
+    """Run a write; again with jitter when it lost against another commit.
+
+    Raises StoreFull, StoreReadOnly, StoreBusy or StoreError.
+    """
+    for attempt in range(_TRIES):
+        try:
+            return await call()
+        except (RuntimeError, OSError, ValueError) as error:
+            text = str(error).lower()
+            if not any(conflict in text for conflict in _CONFLICTS):
+                raise write_error(error) from error
+            await asyncio.sleep(random.uniform(0.05, min(2.0, 0.05 * 2**attempt)))  # noqa: S311
+    raise StoreBusy(f"{_TRIES} tries to commit lost against other writers; nothing was written.")
+
+
+def write_error(error: Exception) -> StoreError:
+    """The product's error for what the store or the disk said."""
+    text = str(error).lower()
+    code = getattr(error, "errno", None)
+    if code == 28 or "os error 28" in text or "no space left" in text:
+        return StoreFull("There is no room left on the disk: nothing was written, reading goes on.")
+    if code == 30 or "os error 30" in text or "read-only file system" in text:
+        return StoreReadOnly("The data directory is read-only: nothing was written, reading goes on.")
+    return StoreError(f"The store could not be written: {_first_line(error)}")
+
+
+def _first_line(error: Exception) -> str:
+    # The rest of LanceDB's text may quote the query and with it what somebody searched for.
+    return str(error).split("\n", 1)[0].split(":", 1)[0][:120]

@@ -1,0 +1,255 @@
+"""The one way into the tables: changes are collected, applied and committed together.
+
+While one commit and its sync run, the changes that arrive meanwhile wait and make the next one: no
+timer, no latency when idle, one commit for many writers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Iterable, Sequence
+from typing import Any, Generic, Protocol, TypeVar
+
+from noesis.errors import EmbedderMismatch, NoesisError, StoreError
+from noesis.store.filters import Column, Condition, one_of
+from noesis.store.generations import Generation
+from noesis.store.locks import DiskSync, StoreLocks
+from noesis.store.schema import Row
+from noesis.store.tables import write_error
+
+T_co = TypeVar("T_co", covariant=True)
+T = TypeVar("T")
+
+_MAX_CHANGES = 512
+"""Changes in one commit: bounds its memory (about 2 MB of vectors) and the wait of the first."""
+
+
+class View:
+    """The memories a batch of changes is about, in both tables, as they are now and as they become.
+
+    A memory is its rows in chunk order; an empty list means that there is none.
+    """
+
+    def __init__(self, active: Iterable[Row], archived: Iterable[Row]) -> None:
+        self.tables = (_Side(active), _Side(archived))
+
+    def active(self, memory_id: str) -> list[Row]:
+        """The rows of a memory in the active table."""
+        return self.tables[0].get(memory_id)
+
+    def archived(self, memory_id: str) -> list[Row]:
+        """The rows of a memory in the archive, unless the active table has it too: active wins."""
+        return [] if self.active(memory_id) else self.tables[1].get(memory_id)
+
+    def with_hash(self, agent_id: str, content_hash: str) -> list[list[Row]]:
+        """The agent's memories with this content, active ones first."""
+        found = [rows for side in self.tables for rows in side.memories.values() if rows]
+        return [
+            rows for rows in found if (rows[0].agent_id, rows[0].content_hash) == (agent_id, content_hash)
+        ]
+
+    def put_active(self, rows: Sequence[Row]) -> None:
+        """The memory is these rows, and active."""
+        self.tables[0].put(rows)
+        self.tables[1].drop(rows[0].parent_id)
+
+    def put_archived(self, rows: Sequence[Row]) -> None:
+        """The memory is these rows, and archived."""
+        self.tables[1].put(rows)
+        self.tables[0].drop(rows[0].parent_id)
+
+    def drop(self, memory_id: str) -> None:
+        """The memory is gone from both tables."""
+        for side in self.tables:
+            side.drop(memory_id)
+
+
+class _Side:
+    """One table's part of a view: memories by id, and what has to be written."""
+
+    def __init__(self, rows: Iterable[Row]) -> None:
+        self.memories: dict[str, list[Row]] = {}
+        for row in rows:
+            self.memories.setdefault(row.parent_id, []).append(row)
+        for chunks in self.memories.values():
+            chunks.sort(key=lambda row: row.chunk)
+        self.upserts: dict[str, Row] = {}
+        self.deletes: set[str] = set()
+
+    def get(self, memory_id: str) -> list[Row]:
+        return self.memories.get(memory_id, [])
+
+    def put(self, rows: Sequence[Row]) -> None:
+        self.drop(rows[0].parent_id)
+        self.memories[rows[0].parent_id] = list(rows)
+        for row in rows:
+            self.deletes.discard(row.id)
+            self.upserts[row.id] = row
+
+    def drop(self, memory_id: str) -> None:
+        for row in self.memories.pop(memory_id, []):
+            self.upserts.pop(row.id, None)
+            self.deletes.add(row.id)
+
+
+class Change(Protocol[T_co]):
+    """One unit of work on the store: all of it is committed or none.
+
+    `apply` is called under the write lock with the newest rows of `memory_ids` and of `hashes`
+    (content hashes); it must not wait for anything.  A NoesisError it raises goes to its caller
+    alone, and then it must not have altered the view.  Rows it got must not be altered in place:
+    put changed copies.
+    """
+
+    @property
+    def memory_ids(self) -> Iterable[str]:
+        """The memories to load."""
+        ...
+
+    @property
+    def hashes(self) -> Iterable[str]:
+        """The content hashes whose memories are to be loaded."""
+        ...
+
+    def apply(self, view: View) -> T_co:
+        """Alter the view and give the caller's answer."""
+        ...
+
+
+class _Waiting(Generic[T]):
+    def __init__(self, change: Change[T]) -> None:
+        self.change = change
+        self.answer: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self.result: T | None = None
+        self.error: BaseException | None = None
+
+    def resolve(self) -> None:
+        if self.answer.done():
+            return
+        if self.error is not None:
+            self.answer.set_exception(self.error)
+        else:
+            self.answer.set_result(self.result)  # type: ignore[arg-type]
+
+
+class Writer:
+    """Commits changes to a generation, one commit at a time."""
+
+    def __init__(self, generation: Generation, locks: StoreLocks, disk: DiskSync) -> None:
+        self._generation = generation
+        self._locks = locks
+        self._disk = disk
+        self._queue: deque[_Waiting[Any]] = deque()
+        self._loop: asyncio.Task[None] | None = None
+        self.commits = 0
+        self.changes = 0
+
+    async def submit(self, change: Change[T]) -> T:
+        """Apply and commit a change; returns when it is on the disk.
+
+        A caller that is cancelled while waiting does not undo the change.
+        Raises what `apply` raised, or a StoreError.
+        """
+        waiting = _Waiting(change)
+        self._queue.append(waiting)
+        if self._loop is None or self._loop.done():
+            self._loop = asyncio.create_task(self._drain())
+        return await waiting.answer
+
+    async def close(self) -> None:
+        """Wait until everything submitted is committed."""
+        if self._loop is not None:
+            await self._loop
+
+    async def _drain(self) -> None:
+        while self._queue:
+            batch = [self._queue.popleft() for _ in range(min(len(self._queue), _MAX_CHANGES))]
+            try:
+                await self._commit_or_split(batch)
+            except BaseException as error:
+                for waiting in batch:
+                    waiting.error = waiting.error or error
+                if not isinstance(error, NoesisError):
+                    raise
+            finally:
+                for waiting in batch:
+                    waiting.resolve()
+
+    async def _commit_or_split(self, batch: list[_Waiting[Any]]) -> None:
+        """Commit a batch; when it fails for a reason of its content, each change on its own."""
+        try:
+            await self._commit(batch)
+        except StoreError as error:
+            if len(batch) == 1 or type(error) is not StoreError:
+                raise
+            for waiting in batch:
+                try:
+                    await self._commit([waiting])
+                except StoreError as own:
+                    waiting.error = own
+
+    async def _commit(self, batch: list[_Waiting[Any]]) -> None:
+        async with self._locks.writing():
+            view = await self._load(batch)
+            for waiting in batch:
+                try:
+                    waiting.result = waiting.change.apply(view)
+                    waiting.error = None
+                except NoesisError as error:
+                    waiting.error = error
+            written = await self._write(view)
+        if written:
+            await self._sync()
+            self.commits += 1
+            self.changes += len(batch)
+
+    async def _load(self, batch: list[_Waiting[Any]]) -> View:
+        ids = {memory_id for waiting in batch for memory_id in waiting.change.memory_ids}
+        hashes = {content_hash for waiting in batch for content_hash in waiting.change.hashes}
+        condition = _about(ids, hashes)
+        active, archived = await asyncio.gather(
+            self._generation.active.rows(condition), self._generation.archive.rows(condition)
+        )
+        return View(active, archived)
+
+    async def _write(self, view: View) -> bool:
+        """Write what changed: copies before deletions, so that a kill leaves a row twice, never nowhere."""
+        active, archive = view.tables
+        if not (active.upserts or active.deletes or archive.upserts or archive.deletes):
+            return False
+        await self._fit_vectors([*active.upserts.values(), *archive.upserts.values()])
+        await self._generation.archive.upsert(list(archive.upserts.values()))
+        await self._generation.active.upsert(list(active.upserts.values()))
+        await self._generation.active.delete(sorted(active.deletes))
+        await self._generation.archive.delete(sorted(archive.deletes))
+        return True
+
+    async def _fit_vectors(self, rows: Sequence[Row]) -> None:
+        """Give the tables their vector column when the first vectors come."""
+        widths = {len(row.vector) for row in rows if row.vector is not None}
+        if not widths:
+            return
+        for table in (self._generation.active, self._generation.archive):
+            if await table.dimension() is None:
+                await table.add_vectors(max(widths))
+            if widths != {await table.dimension()}:
+                raise EmbedderMismatch(
+                    f"Vectors of {sorted(widths)} dimensions do not fit into a store of"
+                    f" {await table.dimension()}; nothing was written."
+                )
+
+    async def _sync(self) -> None:
+        try:
+            await self._disk.sync()
+        except OSError as error:
+            raise write_error(error) from error
+
+
+def _about(ids: Iterable[str], hashes: Iterable[str]) -> Condition:
+    parts = [
+        one_of(column, sorted(values)).sql
+        for column, values in ((Column.PARENT_ID, set(ids)), (Column.CONTENT_HASH, set(hashes)))
+        if values
+    ]
+    return Condition(" OR ".join(parts)) if parts else Condition("1 = 0")

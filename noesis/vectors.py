@@ -1,0 +1,100 @@
+"""Vectors for the operations: the embedder within deadlines, and never of another model than the store's."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+from noesis.embedding.base import Embedder, EmbeddingFailure, Vector
+from noesis.errors import EmbedderError, EmbedderMismatch, EmbedderUnavailable, EmbeddingRejected
+from noesis.store import Store
+
+_CACHED_QUERIES = 512
+_DOCUMENT_DEADLINE_S = 5.0
+_DOCUMENT_DEADLINE_PER_TEXT_S = 0.5
+_QUERY_DEADLINE_S = 1.5
+
+
+class Vectors:
+    """The embedder as the operations use it."""
+
+    def __init__(
+        self, embedder: Embedder, store: Store, *, query_deadline_s: float = _QUERY_DEADLINE_S
+    ) -> None:
+        self._embedder = embedder
+        self._store = store
+        self._query_deadline_s = query_deadline_s
+        self._queries: OrderedDict[str, Vector] = OrderedDict()
+        self._trouble: str | None = None
+
+    @property
+    def embedder(self) -> Embedder:
+        """The embedder itself."""
+        return self._embedder
+
+    @property
+    def trouble(self) -> str | None:
+        """What the embedder failed with at its last use; None when it worked."""
+        return self._trouble
+
+    def fits(self, text: str) -> bool:
+        """Whether the model reads the text in one piece."""
+        return self._embedder.count_tokens(text) <= self._embedder.max_tokens
+
+    async def of_documents(self, texts: Sequence[str]) -> list[Vector | EmbeddingFailure]:
+        """One vector per text, or why it has none yet.  Never raises an EmbedderError: text goes first."""
+        try:
+            return await self.of_documents_or_raise(texts)
+        except EmbedderError as error:
+            failure = EmbeddingFailure(error.message, permanent=False, outage=True)
+            return [failure] * len(texts)
+
+    async def of_documents_or_raise(self, texts: Sequence[str]) -> list[Vector | EmbeddingFailure]:
+        """The same, but an embedder that does not answer in time or at all is an EmbedderError."""
+        if not texts:
+            return []
+        async with self._deadline(_DOCUMENT_DEADLINE_S + _DOCUMENT_DEADLINE_PER_TEXT_S * len(texts)):
+            return await self._embedder.embed_documents(texts)
+
+    async def of_query(self, text: str) -> Vector:
+        """The vector of a question.  Raises an EmbedderError, also when it does not answer in time."""
+        cached = self._queries.get(text)
+        if cached is not None:
+            self._queries.move_to_end(text)
+            return cached
+        async with self._deadline(self._query_deadline_s):
+            vector = await self._embedder.embed_query(text)
+        self._queries[text] = vector
+        if len(self._queries) > _CACHED_QUERIES:
+            self._queries.popitem(last=False)
+        return vector
+
+    @asynccontextmanager
+    async def _deadline(self, seconds: float) -> AsyncIterator[None]:
+        """Use the embedder, for so long at most, once it is known to be the store's."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._check_identity()
+                yield
+        except TimeoutError as error:
+            self._trouble = f"The embedder did not answer within {seconds:g} s."
+            raise EmbedderUnavailable(self._trouble) from error
+        except EmbeddingRejected:
+            raise
+        except EmbedderError as error:
+            self._trouble = error.message
+            raise
+        self._trouble = None
+
+    async def _check_identity(self) -> None:
+        identity = await self._embedder.identity()
+        if not await self._store.adopt(identity):
+            made_with = self._store.embedder
+            assert made_with is not None
+            raise EmbedderMismatch(
+                f"The store's vectors are of {made_with.model} ({made_with.dimension} dimensions), the embedder is"
+                f" {identity.model} ({identity.dimension}). Search goes by keyword and new texts wait"
+                " until the former model is back or the store is re-embedded."
+            )

@@ -1,0 +1,1 @@
+"""pytest plugins of this suite, loaded by the top conftest."""

