@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Literal
@@ -14,7 +14,7 @@ from noesis.errors import NoesisError
 from noesis.filling import Filling
 from noesis.jobs import Jobs
 from noesis.memory import to_datetime
-from noesis.store import Store
+from noesis.store import Dropped, Store
 from noesis.store.filters import EVERYTHING
 from noesis.vectors import Vectors
 
@@ -39,6 +39,15 @@ class Health(msgspec.Struct, frozen=True):
 
     state: State
     parts: tuple[Part, ...]
+
+
+def said_of(dropped: Sequence[Dropped]) -> str:
+    """The versions that the start had to leave behind, as a sentence."""
+    versions = ", ".join(f"{lost.table} {lost.version}" for lost in dropped)
+    return (
+        f"After an unclean stop these unfinished versions could not be read and were set aside: {versions}."
+        " Nothing that was acknowledged was in them."
+    )
 
 
 class HealthCheck:
@@ -94,7 +103,16 @@ class HealthCheck:
                 summary=error.message,
                 what_to_do="Look at the data directory and its disk; `noesis doctor` says more.",
             )
-        return Part(name="store", state="ok", summary=f"{count:,} rows are readable.")
+        summary = f"{count:,} rows are readable."
+        if not self._store.dropped:
+            return Part(name="store", state="ok", summary=summary)
+        return Part(
+            name="store",
+            state="degraded",
+            summary=f"{summary} {said_of(self._store.dropped)}",
+            still_works="Everything.",
+            what_to_do="Nothing needs to be done; look at the disk if it happens again.",
+        )
 
     async def _check_embedder(self) -> Part:
         waiting = await self._filling.pending()

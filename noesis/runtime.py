@@ -19,7 +19,7 @@ from noesis.embedder_choice import choose_embedder
 from noesis.embedding import Embedder
 from noesis.errors import SettingsError
 from noesis.filling import Filling
-from noesis.health import HealthCheck
+from noesis.health import HealthCheck, said_of
 from noesis.indexing import Indexing
 from noesis.jobs import Jobs
 from noesis.ledger import Ledger
@@ -88,6 +88,9 @@ async def open_runtime(
         if settings.admin_password is not None:
             await admin.adopt_password(settings.admin_password)
         filling = Filling(store, vectors, now_ms)
+        activity = ActivityLog(control, now_ms)
+        if store.dropped:
+            await activity.record("recovery", said_of(store.dropped), level="warning")
         yield Noesis(
             settings=settings,
             now_ms=now_ms,
@@ -102,7 +105,7 @@ async def open_runtime(
             search=Search(store, vectors, settings, now_ms),
             statistics=Statistics(store, now_ms),
             jobs=jobs,
-            activity=ActivityLog(control, now_ms),
+            activity=activity,
             tokens=Tokens(control, now_ms),
             agents=Agents(control, now_ms),
             admin=admin,

@@ -6,6 +6,7 @@ import enum
 from typing import Any
 
 from litestar.connection import ASGIConnection
+from litestar.di import NamedDependency
 from litestar.handlers import BaseRouteHandler
 
 from noesis.errors import Forbidden, NoesisError, Unauthorized
@@ -13,6 +14,9 @@ from noesis.memory import Role, Scope
 from noesis.runtime import Noesis
 from noesis.text.normalise import agent_name
 from noesis.tokens import Token
+
+Wired = NamedDependency[Noesis]
+"""The runtime as a handler receives it."""
 
 AGENT_HEADER = "x-noesis-agent"
 SESSION_COOKIE = "noesis_session"

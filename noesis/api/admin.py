@@ -6,12 +6,12 @@ from datetime import datetime
 
 import msgspec
 from litestar import delete, get, patch, post
+from litestar.params import FromPath, FromQuery, JSONBody
 
 from noesis.agents import Policy
-from noesis.api.access import ADMIN
+from noesis.api.access import ADMIN, Wired
 from noesis.api.memories import ApiRequest
 from noesis.memory import Role, to_datetime
-from noesis.runtime import Noesis
 from noesis.text.normalise import agent_name
 from noesis.tokens import Token
 
@@ -97,13 +97,13 @@ def _values(token: Token) -> dict[str, object]:
 
 
 @get("/tokens", opt=ADMIN, tags=["admin"], summary="All tokens")
-async def list_tokens(noesis: Noesis) -> TokensView:
+async def list_tokens(noesis: Wired) -> TokensView:
     """All tokens that are not revoked, without their secrets."""
     return TokensView([TokenView(**_values(token)) for token in await noesis.tokens.list()])  # type: ignore[arg-type]
 
 
 @post("/tokens", opt=ADMIN, tags=["admin"], summary="Make a token")
-async def create_token(request: ApiRequest, noesis: Noesis, data: TokenRequest) -> TokenCreated:
+async def create_token(request: ApiRequest, noesis: Wired, data: JSONBody[TokenRequest]) -> TokenCreated:
     """Make a token; its secret is in this answer and nowhere else."""
     token, secret = await noesis.tokens.create(data.role, data.agents, data.name)
     await noesis.audit.record(request.auth.actor, "token created", token.id)
@@ -111,14 +111,14 @@ async def create_token(request: ApiRequest, noesis: Noesis, data: TokenRequest) 
 
 
 @delete("/tokens/{token_id:str}", opt=ADMIN, tags=["admin"], summary="Revoke a token")
-async def revoke_token(request: ApiRequest, noesis: Noesis, token_id: str) -> None:
+async def revoke_token(request: ApiRequest, noesis: Wired, token_id: FromPath[str]) -> None:
     """Make a token worthless for good."""
     await noesis.tokens.revoke(token_id)
     await noesis.audit.record(request.auth.actor, "token revoked", token_id)
 
 
 @get("/agents", opt=ADMIN, tags=["admin"], summary="All agents")
-async def list_agents(request: ApiRequest, noesis: Noesis) -> AgentsView:
+async def list_agents(request: ApiRequest, noesis: Wired) -> AgentsView:
     """Agents with memories or a policy."""
     everything = msgspec.structs.replace(request.auth, agent=None)
     stats = await noesis.statistics.stats(everything)
@@ -138,7 +138,9 @@ async def list_agents(request: ApiRequest, noesis: Noesis) -> AgentsView:
 
 
 @patch("/agents/{agent_id:str}", opt=ADMIN, tags=["admin"], summary="Set an agent's policy")
-async def set_policy(request: ApiRequest, noesis: Noesis, agent_id: str, data: PolicyRequest) -> Policy:
+async def set_policy(
+    request: ApiRequest, noesis: Wired, agent_id: FromPath[str], data: JSONBody[PolicyRequest]
+) -> Policy:
     """Allow or forbid an agent to search other agents' memories."""
     policy = Policy(agent_name(agent_id), data.may_read_across)
     await noesis.agents.set_policy(policy)
@@ -147,7 +149,7 @@ async def set_policy(request: ApiRequest, noesis: Noesis, agent_id: str, data: P
 
 
 @get("/audit", opt=ADMIN, tags=["admin"], summary="The audit log")
-async def list_audit(noesis: Noesis, limit: int = 100) -> AuditView:
+async def list_audit(noesis: Wired, limit: FromQuery[int] = 100) -> AuditView:
     """The newest lines, newest first."""
     entries = await noesis.audit.newest(min(max(limit, 1), 1000))
     return AuditView([AuditLine(to_datetime(e.at), e.actor, e.action, e.target, e.outcome) for e in entries])

@@ -8,7 +8,6 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from litestar import Litestar, Router
 from litestar.datastructures import State
 from litestar.di import Provide
-from litestar.middleware import DefineMiddleware
 from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.openapi.spec import Components, SecurityScheme
@@ -38,11 +37,10 @@ def build_app(settings: Settings, runtime: AbstractAsyncContextManager[Noesis]) 
             app.state.noesis = noesis
             yield
 
-    return Litestar(
+    app = Litestar(
         route_handlers=[Router("/api/v1", route_handlers=ROUTES), *system.HANDLERS, *pages.HANDLERS],
         guards=[authorise],
         dependencies={"noesis": Provide(provide_noesis, sync_to_thread=False)},
-        middleware=[DefineMiddleware(Perimeter, hosts=settings.allowed_hosts)],
         exception_handlers={**HANDLERS, **pages.ERROR_HANDLERS},
         request_class=StrictRequest,
         request_max_body_size=MAX_BODY_BYTES,
@@ -51,6 +49,9 @@ def build_app(settings: Settings, runtime: AbstractAsyncContextManager[Noesis]) 
         logging_config=None,
         debug=False,
     )
+    # Not as a route's middleware: answers that no route gives, 404 and 405, pass through it as well.
+    app.asgi_handler = Perimeter(app.asgi_handler, settings.allowed_hosts)
+    return app
 
 
 def provide_noesis(state: State) -> Noesis:

@@ -7,11 +7,11 @@ from typing import Any
 
 import msgspec
 from litestar import get, post
+from litestar.params import FromPath, FromQuery
 
-from noesis.api.access import ADMIN, GATEWAY
+from noesis.api.access import ADMIN, GATEWAY, Wired
 from noesis.ledger import Job, JobFilter
 from noesis.memory import to_datetime
-from noesis.runtime import Noesis
 
 
 class Progress(msgspec.Struct, frozen=True):
@@ -64,26 +64,28 @@ def _time(ms: int | None) -> datetime | None:
 
 
 @get("/jobs", opt=GATEWAY, tags=["jobs"], summary="All jobs")
-async def list_jobs(noesis: Noesis, cursor: str | None = None, limit: int = 50) -> JobsView:
+async def list_jobs(
+    noesis: Wired, cursor: FromQuery[str | None] = None, limit: FromQuery[int] = 50
+) -> JobsView:
     """Jobs, newest first."""
     page = await noesis.jobs.list(JobFilter(), cursor=cursor, limit=min(max(limit, 1), 200))
     return JobsView([job_view(job) for job in page.jobs], page.next_cursor)
 
 
 @get("/jobs/{job_id:str}", opt=GATEWAY, tags=["jobs"], summary="One job")
-async def get_job(noesis: Noesis, job_id: str) -> JobView:
+async def get_job(noesis: Wired, job_id: FromPath[str]) -> JobView:
     """One job with its progress, result or error."""
     return job_view(await noesis.jobs.get(job_id))
 
 
 @post("/jobs/{job_id:str}/cancel", opt=ADMIN, status_code=200, tags=["jobs"], summary="Cancel a job")
-async def cancel_job(noesis: Noesis, job_id: str) -> JobView:
+async def cancel_job(noesis: Wired, job_id: FromPath[str]) -> JobView:
     """Cancel a queued job, ask a running one to stop."""
     return job_view(await noesis.jobs.cancel(job_id))
 
 
 @post("/jobs/{job_id:str}/retry", opt=ADMIN, status_code=200, tags=["jobs"], summary="Run a job again")
-async def retry_job(noesis: Noesis, job_id: str) -> JobView:
+async def retry_job(noesis: Wired, job_id: FromPath[str]) -> JobView:
     """Queue a failed or cancelled job again."""
     return job_view(await noesis.jobs.retry(job_id))
 

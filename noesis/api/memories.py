@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Any
 
 from litestar import Request, Response, delete, get, patch, post
-from litestar.params import Parameter
+from litestar.params import FromPath, FromQuery, JSONBody
 from litestar.types import ASGIApp
 
+from noesis.api.access import Wired
 from noesis.api.bulk import stream_answers
 from noesis.api.views import (
     IndexAnswer,
@@ -22,13 +23,14 @@ from noesis.api.views import (
     named_agent,
 )
 from noesis.memory import MemoryFilter, MemoryType, Scope, to_ms
-from noesis.runtime import Noesis
 
 ApiRequest = Request[Any, Scope, Any]
 
 
 @post("/memories", summary="Index one memory", status_code=201, tags=["memories"])
-async def index_memory(request: ApiRequest, noesis: Noesis, data: IndexRequest) -> Response[IndexAnswer]:
+async def index_memory(
+    request: ApiRequest, noesis: Wired, data: JSONBody[IndexRequest]
+) -> Response[IndexAnswer]:
     """Store a memory: 201 when it is new, 200 with the existing id when it was there already."""
     request.auth.owner(named_agent(data.agent_id))
     result = await noesis.indexing.index(request.auth, data.to_new())
@@ -44,7 +46,7 @@ async def index_memory(request: ApiRequest, noesis: Noesis, data: IndexRequest) 
     tags=["memories"],
     request_max_body_size=None,
 )
-async def index_bulk(request: ApiRequest, noesis: Noesis) -> ASGIApp:
+async def index_bulk(request: ApiRequest, noesis: Wired) -> ASGIApp:
     """Store many memories as they come; the body is never held whole."""
     request.auth.owner()
     return stream_answers(request.stream(), request.auth, noesis.indexing)
@@ -53,17 +55,17 @@ async def index_bulk(request: ApiRequest, noesis: Noesis) -> ASGIApp:
 @get("/memories", summary="List memories", tags=["memories"])
 async def list_memories(
     request: ApiRequest,
-    noesis: Noesis,
-    memory_type: MemoryType | None = None,
-    tag: str | None = None,
-    session_id: str | None = None,
-    source: str | None = None,
-    after: datetime | None = None,
-    before: datetime | None = None,
-    agent_id: str | None = None,
-    cross_agent: bool = False,
-    limit: Annotated[int, Parameter(description="1 to 200")] = 50,
-    cursor: str | None = None,
+    noesis: Wired,
+    memory_type: FromQuery[MemoryType | None] = None,
+    tag: FromQuery[str | None] = None,
+    session_id: FromQuery[str | None] = None,
+    source: FromQuery[str | None] = None,
+    after: FromQuery[datetime | None] = None,
+    before: FromQuery[datetime | None] = None,
+    agent_id: FromQuery[str | None] = None,
+    cross_agent: FromQuery[bool] = False,
+    limit: FromQuery[int] = 50,
+    cursor: FromQuery[str | None] = None,
 ) -> PageView:
     """The memories that fit, newest first, in pages."""
     wanted = MemoryFilter(
@@ -86,19 +88,21 @@ async def list_memories(
 
 
 @get("/memories/{memory_id:str}", summary="One memory", tags=["memories"])
-async def get_memory(request: ApiRequest, noesis: Noesis, memory_id: str) -> MemoryView:
+async def get_memory(request: ApiRequest, noesis: Wired, memory_id: FromPath[str]) -> MemoryView:
     """One memory, whole, from the active table or the archive."""
     return memory_view(await noesis.browsing.get(request.auth, memory_id))
 
 
 @patch("/memories/{memory_id:str}", summary="Correct a memory", tags=["memories"])
-async def patch_memory(request: ApiRequest, noesis: Noesis, memory_id: str, data: PatchRequest) -> MemoryView:
+async def patch_memory(
+    request: ApiRequest, noesis: Wired, memory_id: FromPath[str], data: JSONBody[PatchRequest]
+) -> MemoryView:
     """Change text, type, priority, tags or TTL; the id and the time of creation stay."""
     return memory_view(await noesis.editing.edit(request.auth, memory_id, data.to_edit()))
 
 
 @delete("/memories/{memory_id:str}", summary="Delete a memory", status_code=200, tags=["memories"])
-async def delete_memory(request: ApiRequest, noesis: Noesis, memory_id: str) -> MemoryView:
+async def delete_memory(request: ApiRequest, noesis: Wired, memory_id: FromPath[str]) -> MemoryView:
     """Take a memory out of every answer; it can be brought back."""
     return memory_view(await noesis.editing.delete(request.auth, memory_id))
 
@@ -109,7 +113,7 @@ async def delete_memory(request: ApiRequest, noesis: Noesis, memory_id: str) -> 
     status_code=200,
     tags=["memories"],
 )
-async def undelete_memory(request: ApiRequest, noesis: Noesis, memory_id: str) -> MemoryView:
+async def undelete_memory(request: ApiRequest, noesis: Wired, memory_id: FromPath[str]) -> MemoryView:
     """Bring a deleted memory back."""
     return memory_view(await noesis.editing.undelete(request.auth, memory_id))
 
@@ -117,7 +121,7 @@ async def undelete_memory(request: ApiRequest, noesis: Noesis, memory_id: str) -
 @post(
     "/memories/{memory_id:str}/embed", summary="Try a failed vector again", status_code=200, tags=["memories"]
 )
-async def embed_memory(request: ApiRequest, noesis: Noesis, memory_id: str) -> MemoryView:
+async def embed_memory(request: ApiRequest, noesis: Wired, memory_id: FromPath[str]) -> MemoryView:
     """Let a memory whose vector could not be had be tried again."""
     memory = await noesis.filling.retry(request.auth, memory_id)
     await noesis.jobs.enqueue("embed_pending", key="embed_pending")
@@ -125,7 +129,7 @@ async def embed_memory(request: ApiRequest, noesis: Noesis, memory_id: str) -> M
 
 
 @post("/recall", summary="Recall the newest memories", status_code=200, tags=["memories"])
-async def recall(request: ApiRequest, noesis: Noesis, data: RecallRequest) -> MemoriesView:
+async def recall(request: ApiRequest, noesis: Wired, data: JSONBody[RecallRequest]) -> MemoriesView:
     """The newest memories that have not expired, newest first."""
     page = await noesis.browsing.page(
         request.auth,

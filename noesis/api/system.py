@@ -7,11 +7,10 @@ from typing import Any
 import msgspec
 from litestar import MediaType, Request, Response, get, post
 
-from noesis.api.access import ADMIN, PUBLIC, Access, opens
+from noesis.api.access import ADMIN, PUBLIC, Access, Wired, opens
 from noesis.api.memories import ApiRequest
 from noesis.health import Health
 from noesis.memory import Scope
-from noesis.runtime import Noesis
 from noesis.stats import Stats
 
 
@@ -28,20 +27,20 @@ async def live() -> Alive:
 
 
 @get("/health/ready", opt=PUBLIC, tags=["system"], summary="Can it serve?")
-async def ready(noesis: Noesis) -> Response[Alive]:
+async def ready(noesis: Wired) -> Response[Alive]:
     """200 when memories can be read and written, else 503."""
     is_ready = await noesis.health.ready()
     return Response(Alive("ready" if is_ready else "not ready"), status_code=200 if is_ready else 503)
 
 
 @get("/health", tags=["system"], summary="Every part's health")
-async def health(noesis: Noesis) -> Health:
+async def health(noesis: Wired) -> Health:
     """Each part: its state, since when, what still works, what to do."""
     return await noesis.health.report()
 
 
 @get("/api/v1/stats", tags=["system"], summary="What is remembered")
-async def stats(request: ApiRequest, noesis: Noesis) -> Stats:
+async def stats(request: ApiRequest, noesis: Wired) -> Stats:
     """Counts of the caller's memories; an administrator without an agent sees all and the disk."""
     return await noesis.statistics.stats(request.auth)
 
@@ -53,7 +52,7 @@ class JobStarted(msgspec.Struct, frozen=True):
 
 
 @post("/api/v1/optimize", opt=ADMIN, status_code=202, tags=["system"], summary="Compact and index now")
-async def optimize(noesis: Noesis) -> JobStarted:
+async def optimize(noesis: Wired) -> JobStarted:
     """Start the upkeep of the tables now instead of at its next turn."""
     job = await noesis.jobs.enqueue("upkeep", key="upkeep", args={"force": True})
     return JobStarted(job.id)

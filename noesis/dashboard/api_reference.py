@@ -98,7 +98,7 @@ def _operation(path: str, method: str, item: Schema, components: Schema, base_ur
 
 def _body(item: Schema, components: Schema) -> Schema:
     content = item.get("requestBody", {}).get("content", {})
-    media = next(iter(content.values()), {})
+    media: Schema = next(iter(content.values()), {})
     return resolved(media.get("schema", {}), components)
 
 
@@ -117,7 +117,7 @@ def _fields_of(schema: Schema, components: Schema) -> list[Field]:
 
 
 def _answer(status: str, entry: Schema, components: Schema) -> Answer:
-    content = next(iter(entry.get("content", {}).values()), {})
+    content: Schema = next(iter(entry.get("content", {}).values()), {})
     schema = resolved(content.get("schema", {}), components)
     about = _ANSWERS.get(status) or entry.get("description", "")
     return Answer(status, about, tuple(schema.get("properties", {})))

@@ -6,6 +6,7 @@ from typing import Any
 
 from litestar import Request, Response, get, post
 from litestar.datastructures import Cookie
+from litestar.params import FromQuery
 
 from noesis.admin import MIN_PASSWORD, SESSION_S, check_password
 from noesis.api.access import PAGE, PUBLIC, SESSION_COOKIE, has_session
@@ -20,7 +21,7 @@ _ACTOR = "administrator"
 
 
 @get("/setup", opt=PUBLIC, include_in_schema=False)
-async def show_setup(request: PublicRequest, noesis: Noesis, key: str = "") -> Response[str]:
+async def show_setup(request: PublicRequest, noesis: Noesis, key: FromQuery[str] = "") -> Response[str]:
     """The page behind the one-time link."""
     if await noesis.admin.is_set_up():
         return see("/login")

@@ -14,7 +14,7 @@ from noesis.dashboard.messages import message_of
 from noesis.dashboard.static import WEB, static_address
 from noesis.memory import Scope
 
-PageRequest = Request[object, Scope, object]
+PageRequest = Request[Any, Scope, Any]
 
 
 class NavEntry(msgspec.Struct, frozen=True):

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 from litestar import Request, Response, get
+from litestar.params import FromPath
 
 from noesis.api.access import PUBLIC
 from noesis.errors import NotFound
@@ -48,7 +49,7 @@ def static_address(name: str) -> str:
 
 
 @get("/static/{name:str}", opt=PUBLIC, include_in_schema=False, sync_to_thread=False)
-def serve_static(request: Request[Any, Any, Any], name: str) -> Response[bytes]:
+def serve_static(request: Request[Any, Any, Any], name: FromPath[str]) -> Response[bytes]:
     """One file; a browser that has it already gets 304."""
     file = static_files().get(name)
     if file is None:

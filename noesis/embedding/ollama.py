@@ -163,6 +163,9 @@ class OllamaEmbedder:
             except EmbedderError as error:
                 self._status = ModelStatus("missing", error.message)
                 raise EmbedderUnavailable(error.message) from error
+            finally:
+                if self._status.state == "pulling":
+                    self._status = status
             if (await self.refresh_status()).state != "ready":
                 raise EmbedderUnavailable(self._status.sentence)
 
@@ -245,8 +248,6 @@ class OllamaEmbedder:
         message = f"The embedder does not work: {trouble.message.rstrip('.')}."
         if trouble.kind is Trouble.UNSUITABLE:
             return EmbedderMismatch(message)
-        if trouble.kind in (Trouble.TOO_LONG, Trouble.INVALID):
-            return EmbeddingRejected(message)
         return EmbedderUnavailable(message)
 
     def _note(self, trouble: OllamaTrouble) -> None:

@@ -13,13 +13,21 @@ class Turns:
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._taken = False
+        self._ordinary_waiting = 0
         self._urgent_waiting = 0
+
+    @property
+    def waiting(self) -> int:
+        """How many wait for their turn."""
+        return self._ordinary_waiting + self._urgent_waiting
 
     @contextmanager
     def ordinary(self) -> Iterator[None]:
         """Hold the turn once it is free and nothing urgent wants it."""
         with self._changed:
+            self._ordinary_waiting += 1
             self._changed.wait_for(lambda: not self._taken and self._urgent_waiting == 0)
+            self._ordinary_waiting -= 1
             self._taken = True
         try:
             yield

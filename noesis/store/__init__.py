@@ -1,9 +1,10 @@
 """The store: two LanceDB tables in a generation, read at any time, written through one writer."""
 
 from noesis.store.filters import Column, Condition
+from noesis.store.recovery import Dropped
 from noesis.store.schema import Row
 from noesis.store.store import Store
 from noesis.store.tables import Table
 from noesis.store.writer import Change, View
 
-__all__ = ["Change", "Column", "Condition", "Row", "Store", "Table", "View"]
+__all__ = ["Change", "Column", "Condition", "Dropped", "Row", "Store", "Table", "View"]

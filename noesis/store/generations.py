@@ -11,6 +11,8 @@ import msgspec
 
 from noesis.embedding.base import EmbedderIdentity
 from noesis.errors import StoreError, StoreIncompatible, StoreReadOnly
+from noesis.store.locks import StoreLocks
+from noesis.store.recovery import Dropped, is_readable, newest_readable
 from noesis.store.schema import SCHEMA_VERSION
 from noesis.store.tables import Table, create_table
 
@@ -32,10 +34,13 @@ class GenerationInfo(msgspec.Struct, frozen=True):
 class Generation:
     """One opened generation: two tables and what is known about their vectors."""
 
-    def __init__(self, directory: Path, active: Table, archive: Table) -> None:
+    def __init__(
+        self, directory: Path, active: Table, archive: Table, dropped: tuple[Dropped, ...] = ()
+    ) -> None:
         self.directory = directory
         self.active = active
         self.archive = archive
+        self.dropped = dropped
 
     @property
     def info(self) -> GenerationInfo:
@@ -88,16 +93,21 @@ async def create_generation(store_dir: Path, name: str, now_ms: int) -> None:
         raise StoreReadOnly(f"The store cannot be created in {store_dir}: {error.strerror}.") from error
 
 
-async def open_generation(store_dir: Path, name: str, nprobes: int) -> Generation:
-    """Open a generation's tables.  Raises StoreError or StoreIncompatible."""
+async def open_generation(store_dir: Path, name: str, nprobes: int, locks: StoreLocks) -> Generation:
+    """Open a generation's tables, each at its newest readable version.
+
+    Raises StoreError or StoreIncompatible.
+    """
     directory = store_dir / "generations" / name
     read_info(directory)
     connection = await _connect(directory)
-    try:
-        active, archive = [await connection.open_table(table) for table in (ACTIVE, ARCHIVE)]
-    except (RuntimeError, ValueError) as error:
-        raise StoreError(f"Generation {name} cannot be opened.") from error
-    return Generation(directory, Table(active, nprobes), Table(archive, nprobes))
+    dropped: list[Dropped] = []
+    for table in (ACTIVE, ARCHIVE):
+        if not await is_readable(connection, table):
+            async with locks.writing():
+                dropped += await newest_readable(connection, directory, table, store_dir / "quarantine")
+    active, archive = [await connection.open_table(table) for table in (ACTIVE, ARCHIVE)]
+    return Generation(directory, Table(active, nprobes), Table(archive, nprobes), tuple(dropped))
 
 
 async def _connect(directory: Path) -> lancedb.AsyncConnection:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
 from noesis.embedding.base import EmbedderIdentity
-from noesis.errors import StoreReadOnly
+from noesis.errors import StoreBusy, StoreReadOnly
 
 # Without it LanceDB prints a warning for every query.
 os.environ.setdefault("LANCE_LOG", "error")
@@ -16,6 +17,7 @@ os.environ.setdefault("LANCE_LOG", "error")
 from noesis.store.generations import Generation, create_generation, current_name, open_generation
 from noesis.store.locks import DiskSync, StoreLocks
 from noesis.store.maintenance import TableState, maintain, table_state
+from noesis.store.recovery import Dropped, sweep
 from noesis.store.tables import Table
 from noesis.store.writer import Change, Writer
 
@@ -54,7 +56,14 @@ class Store:
                 if current_name(directory) is None:
                     await create_generation(directory, _FIRST, now_ms())
         name = current_name(directory) or _FIRST
-        return cls(await open_generation(directory, name, nprobes), locks, disk, ann_min_rows)
+        generation = await open_generation(directory, name, nprobes, locks)
+        await _sweep_if_quiet(generation, locks)
+        return cls(generation, locks, disk, ann_min_rows)
+
+    @property
+    def dropped(self) -> tuple[Dropped, ...]:
+        """Versions that could not be read at the start, as a power cut leaves them."""
+        return self._generation.dropped
 
     @property
     def active(self) -> Table:
@@ -102,3 +111,12 @@ class Store:
         """Finish what was submitted."""
         await self.writer.close()
         self._disk.close()
+
+
+async def _sweep_if_quiet(generation: Generation, locks: StoreLocks) -> None:
+    """Clear away what a kill left, unless another process is at work."""
+    try:
+        async with locks.maintaining(), locks.writing(timeout_s=0):
+            await asyncio.to_thread(sweep, generation.directory)
+    except (StoreBusy, StoreReadOnly):
+        return

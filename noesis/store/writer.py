@@ -199,10 +199,11 @@ class Writer:
                 except NoesisError as error:
                     waiting.error = error
             written = await self._write(view)
-        if written:
-            await self._sync()
-            self.commits += 1
-            self.changes += len(batch)
+        # Also when nothing was written: "it is there already" promises what another process may
+        # have committed a moment ago and not synced yet.
+        await self._sync()
+        self.commits += written
+        self.changes += len(batch)
 
     async def _load(self, batch: list[_Waiting[Any]]) -> View:
         ids = {memory_id for waiting in batch for memory_id in waiting.change.memory_ids}

@@ -229,4 +229,8 @@ def _is_item(bare: str) -> bool:
     if bare[0] in "-*+":
         return bare[1:2] in (" ", "\t")
     number = len(bare) - len(bare[:10].lstrip("0123456789")) - len(bare[10:])
-    return 0 < number < 10 and bare[number] in ".)" and bare[number + 1 : number + 2] in (" ", "\t")
+    return (
+        0 < number < 10
+        and bare[number : number + 1] in (".", ")")
+        and bare[number + 1 : number + 2] in (" ", "\t")
+    )

@@ -32,3 +32,8 @@ def local() -> Iterator[LocalEmbedder]:
     embedder = LocalEmbedder(threads=2)
     yield embedder
     asyncio.run(embedder.close())
+
+
+def state_of(embedder: OllamaEmbedder) -> str:
+    """The state at this moment, as a plain string that a type checker does not think constant."""
+    return embedder.model_status.state

@@ -13,6 +13,7 @@ from noesis.embedding.ollama_pull import ModelStatus
 from noesis.embedding.ollama_wire import Shown
 from noesis.embedding.prefixes import task_prefixes
 from noesis.errors import EmbedderMismatch, EmbedderUnavailable
+from tests.embedding.conftest import state_of
 from tests.fakes.ollama import FakeOllama
 from tests.fakes.ollama_faults import llama
 
@@ -49,14 +50,14 @@ async def test_all_spellings_of_a_name_are_one_identity(name: str, ollama: FakeO
 async def test_a_missing_model_is_unavailable_and_said_to_be_missing(missing: OllamaEmbedder) -> None:
     with pytest.raises(EmbedderUnavailable, match="does not have the model"):
         await missing.embed_documents(["text"])
-    assert missing.model_status.state == "missing"
+    assert state_of(missing) == "missing"
     assert "nomic-embed-text" in missing.model_status.sentence
 
 
 async def test_a_missing_model_is_pulled_with_progress(ollama: FakeOllama, missing: OllamaEmbedder) -> None:
     seen: list[ModelStatus] = []
     await missing.ensure_model(seen.append)
-    assert missing.model_status.state == "ready"
+    assert state_of(missing) == "ready"
     assert {status.state for status in seen} == {"pulling"}
     assert [status.completed for status in seen] == sorted(status.completed for status in seen)
     assert seen[-1].completed == seen[-1].total > ollama.models[0].size
@@ -68,12 +69,12 @@ async def test_the_status_tells_of_a_pull_while_it_runs(ollama: FakeOllama, miss
     ollama.faults.pull_step_s = 0.05
     pulling = asyncio.create_task(missing.ensure_model())
     async with asyncio.timeout(10):
-        while not missing.model_status.total:
+        while not missing.model_status.total:  # noqa: ASYNC110 - a status has no event
             await asyncio.sleep(0.01)
-    assert missing.model_status.state == "pulling"
+    assert state_of(missing) == "pulling"
     with pytest.raises(EmbedderUnavailable):
         await missing.embed_query("text")
-    assert missing.model_status.state == "pulling"
+    assert state_of(missing) == "pulling"
     await pulling
 
 
@@ -105,11 +106,28 @@ async def test_a_pull_that_fails_says_why_and_can_be_called_again(
     async with asyncio.timeout(10):
         with pytest.raises(EmbedderUnavailable, match=words):
             await missing.ensure_model()
-    assert missing.model_status.state == "missing"
+    assert state_of(missing) == "missing"
     assert words in missing.model_status.sentence
     ollama.faults.pull = ""
     await missing.ensure_model()
-    assert missing.model_status.state == "ready"
+    assert state_of(missing) == "ready"
+
+
+async def test_a_pull_that_is_cancelled_can_be_called_again(
+    ollama: FakeOllama, missing: OllamaEmbedder
+) -> None:
+    ollama.faults.pull_step_s = 0.1
+    pulling = asyncio.create_task(missing.ensure_model())
+    async with asyncio.timeout(10):
+        while not missing.model_status.total:  # noqa: ASYNC110 - a status has no event
+            await asyncio.sleep(0.01)
+    pulling.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await pulling
+    assert state_of(missing) == "missing"
+    ollama.faults.pull_step_s = 0
+    await missing.ensure_model()
+    assert state_of(missing) == "ready"
 
 
 async def test_a_stream_that_ends_without_success_is_a_failure(
@@ -126,7 +144,7 @@ async def test_pulling_from_a_server_that_is_down_is_unavailable(
     ollama.stop()
     with pytest.raises(EmbedderUnavailable):
         await missing.ensure_model()
-    assert missing.model_status.state == "unreachable"
+    assert state_of(missing) == "unreachable"
 
 
 async def test_a_model_that_generates_text_is_refused(ollama: FakeOllama) -> None:
@@ -134,7 +152,7 @@ async def test_a_model_that_generates_text_is_refused(ollama: FakeOllama) -> Non
     embedder = OllamaEmbedder(ollama.url, "llama3.2")
     with pytest.raises(EmbedderMismatch, match="generates text"):
         await embedder.embed_documents(["text"])
-    assert embedder.model_status.state == "unsuitable"
+    assert state_of(embedder) == "unsuitable"
     assert ollama.embed_calls() == []
     await embedder.close()
 
@@ -153,7 +171,7 @@ async def test_a_model_deleted_later_is_missing(ollama: FakeOllama, embedder: Ol
     ollama.models.clear()
     with pytest.raises(EmbedderUnavailable):
         await embedder.embed_documents(["text"])
-    assert embedder.model_status.state == "missing"
+    assert state_of(embedder) == "missing"
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -10,6 +10,7 @@ import pytest
 from noesis.embedding import EmbeddingFailure, Vector
 from noesis.embedding.ollama import OllamaEmbedder
 from noesis.errors import EmbedderMismatch, EmbedderUnavailable, EmbeddingRejected
+from tests.embedding.conftest import state_of
 from tests.fakes.hash_vectors import hash_vector
 from tests.fakes.ollama import FakeOllama
 from tests.fakes.ollama_embed import count_tokens
@@ -34,13 +35,13 @@ def assert_belongs(result: Vector | EmbeddingFailure, text: str) -> None:
 
 
 @pytest.fixture
-async def ready(embedder: OllamaEmbedder) -> AsyncIterator[OllamaEmbedder]:
+async def ready(embedder: OllamaEmbedder) -> OllamaEmbedder:
     """Its model has been learnt before any fault begins."""
     await embedder.identity()
-    yield embedder
+    return embedder
 
 
-FAULTS = {
+FAULTS: dict[str, dict[str, str | bool]] = {
     "nan, newer": {"nan_on": BAD},
     "nan, older": {"nan_on": BAD, "newer": False},
     "nan, oldest": {"nan_on": BAD, "oldest": True},
@@ -184,7 +185,7 @@ async def test_another_width_is_another_model(ollama: FakeOllama, ready: OllamaE
         await ready.embed_documents(GOOD)
     with pytest.raises(EmbedderMismatch):
         await ready.embed_query("one apple")
-    assert ready.model_status.state == "unsuitable"
+    assert state_of(ready) == "unsuitable"
 
 
 async def test_a_model_replaced_under_its_name_is_noticed_by_its_digest(

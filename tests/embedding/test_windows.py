@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -19,7 +21,7 @@ def test_spans_cover_everything_and_overlap(count: int, size: int, overlap: int)
     assert spans[0][0] == 0
     assert spans[-1][1] == count
     assert all(end - start <= size for start, end in spans)
-    for (_, end), (start, _) in zip(spans, spans[1:], strict=False):
+    for (_, end), (start, _) in pairwise(spans):
         assert end - start >= overlap
 
 
@@ -48,7 +50,7 @@ def test_pieces_end_between_words() -> None:
 def test_pieces_overlap() -> None:
     words = [f"w{i}" for i in range(300)]
     pieces = split_text(" ".join(words), 60, 12)
-    for one, following in zip(pieces, pieces[1:], strict=False):
+    for one, following in pairwise(pieces):
         assert set(one.split()[-3:]) & set(following.split())
 
 

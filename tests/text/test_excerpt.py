@@ -1,7 +1,7 @@
 """The best passage, its marks, and the words both are made of."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from noesis.text.excerpt import excerpt
@@ -78,6 +78,7 @@ def test_an_emoji_of_several_characters_is_not_torn() -> None:
     assert shown("👨‍👩‍👧" * 50, "x", 52).strip("…") == "👨‍👩‍👧" * 10
 
 
+@settings(deadline=None)
 @given(st.text(), st.text(), st.integers(1, 80))
 def test_an_excerpt_is_part_of_the_text_and_no_wider_than_asked(text: str, query: str, width: int) -> None:
     fragments = excerpt(text, query, width)
@@ -87,6 +88,7 @@ def test_an_excerpt_is_part_of_the_text_and_no_wider_than_asked(text: str, query
     assert passage in text or passage.removeprefix("…").removesuffix("…") in text
 
 
+@settings(deadline=None)
 @given(st.text(min_size=1))
 def test_a_word_of_the_text_is_found_in_it(text: str) -> None:
     assert not words(text) or marked(text, text, len(text))

@@ -3,7 +3,7 @@
 import unicodedata
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from noesis.errors import InvalidInput
@@ -65,12 +65,14 @@ def test_what_emoji_and_scripts_need_stays(text: str) -> None:
     assert clean_text(text) == text
 
 
+@settings(deadline=None)
 @given(TROUBLE)
 def test_cleaning_twice_changes_nothing(text: str) -> None:
     once = clean_text(text)
     assert clean_text(once) == once
 
 
+@settings(deadline=None)
 @given(TROUBLE)
 def test_clean_text_is_composed_and_without_controls(text: str) -> None:
     clean = clean_text(text)
@@ -79,6 +81,7 @@ def test_clean_text_is_composed_and_without_controls(text: str) -> None:
     assert not [char for char in clean if 0xE0000 <= ord(char) <= 0xE007F]
 
 
+@settings(deadline=None)
 @given(st.text(st.characters(codec="ascii", categories=["L", "N", "P", "S", "Zs"])))
 def test_plain_text_stays_as_it_is(text: str) -> None:
     assert clean_text(text) == text
@@ -128,6 +131,7 @@ def test_anything_else_is_no_agents_name(raw: str) -> None:
     assert error.value.field == "agent"
 
 
+@settings(deadline=None)
 @given(st.text())
 def test_an_agents_name_stays_itself(raw: str) -> None:
     try:

@@ -5,7 +5,7 @@ import time
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from noesis.errors import InvalidInput
@@ -15,8 +15,8 @@ from tests.text.samples import FORMS, SECRETS, benign_line
 UNTOUCHED = Path(__file__).parents[1] / "data/redaction/untouched.txt"
 PER_KIND = 10
 MEGABYTE = 1_000_000
-# Ten times what is measured on a busy machine; a pattern that is not linear takes minutes.
-PATIENCE_SECONDS = 5.0
+# Far more than is needed even on a busy machine; a pattern that is not linear takes minutes.
+PATIENCE_SECONDS = 20.0
 
 HOSTILE = {
     "PEM headers": "-----BEGIN PRIVATE KEY-----\n",
@@ -75,7 +75,10 @@ def test_at_least_two_hundred_secrets_of_twenty_kinds_are_tried() -> None:
 def test_harmless_lines_stay_as_they_are() -> None:
     """At most 0.1 % of 10,000 lines of hashes, ids, images, paths, code and talk about secrets."""
     rng = random.Random(26)
-    changed = [line for line in (benign_line(rng) for _ in range(10_000)) if redact(line, "redact").counts]
+    lines = [benign_line(rng) for _ in range(10_000)]
+    batches = ["\n".join(lines[place : place + 50]) for place in range(0, len(lines), 50)]
+    redacted = "\n".join(redact(batch, "redact").text for batch in batches).split("\n")
+    changed = [line for line, after in zip(lines, redacted, strict=True) if line != after]
     assert len(changed) <= 10, changed[:5]
 
 
@@ -193,6 +196,7 @@ PIECES = st.sampled_from(
 )
 
 
+@settings(deadline=None)
 @given(st.lists(PIECES, max_size=12).map("".join))
 def test_redacting_twice_changes_nothing(text: str) -> None:
     once = redact(text, "redact").text
@@ -201,6 +205,7 @@ def test_redacting_twice_changes_nothing(text: str) -> None:
     assert twice.counts == {}
 
 
+@settings(deadline=None)
 @given(st.text())
 def test_any_text_can_be_redacted(text: str) -> None:
     redaction = redact(text.encode("utf-8", "ignore").decode(), "redact")

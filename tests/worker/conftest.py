@@ -17,6 +17,8 @@ from noesis.ledger import Job, Ledger
 from noesis.worker import Cron, Handler, WorkerOptions, run_worker
 from tests.worker.valkey import Valkey
 
+# Long against the heartbeat, since a busy machine may hold a process up for a second.
+STALE_S = 3.0
 QUICK = WorkerOptions(
     capacity=4,
     poll_s=0.2,
@@ -111,7 +113,7 @@ def valkey(tmp_path: Path) -> Iterator[Valkey]:
 @pytest.fixture
 async def jobs(ledger: Ledger, valkey: Valkey) -> AsyncIterator[Jobs]:
     """The queue on the running Valkey."""
-    queue = Jobs(ledger, redis_url=valkey.url, now_ms=wall_ms, stale_after_s=1.0)
+    queue = Jobs(ledger, redis_url=valkey.url, now_ms=wall_ms, stale_after_s=STALE_S)
     yield queue
     await queue.close()
 
@@ -119,6 +121,6 @@ async def jobs(ledger: Ledger, valkey: Valkey) -> AsyncIterator[Jobs]:
 @pytest.fixture
 async def polled(ledger: Ledger) -> AsyncIterator[Jobs]:
     """The queue without any Redis."""
-    queue = Jobs(ledger, redis_url=None, now_ms=wall_ms, stale_after_s=1.0)
+    queue = Jobs(ledger, redis_url=None, now_ms=wall_ms, stale_after_s=STALE_S)
     yield queue
     await queue.close()

@@ -1,4 +1,4 @@
-"""A worker in a process of its own, to be killed: python -m tests.worker.program DATABASE REDIS NOTES."""
+"""A worker in a process of its own, to be killed: python -m tests.worker.program DATABASE REDIS NOTES STALE."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from tests.worker.conftest import QUICK, wall_ms
 ROOT = Path(__file__).parents[2]
 
 
-def spawn(database: Path, redis_url: str, notes: Path) -> subprocess.Popen[bytes]:
+def spawn(database: Path, redis_url: str, notes: Path, stale_s: float) -> subprocess.Popen[bytes]:
     """Start the worker; it writes "ready" to the notes when it works."""
-    words = [sys.executable, "-m", "tests.worker.program", str(database), redis_url, str(notes)]
+    words = [sys.executable, "-m", "tests.worker.program", str(database), redis_url, str(notes), str(stale_s)]
     return subprocess.Popen(words, cwd=ROOT)
 
 
@@ -49,14 +49,14 @@ def handlers(notes: Path) -> dict[str, Handler]:
     return {"quick": Handler(run=quick, concurrency=4), "slow": Handler(run=slow, max_attempts=2)}
 
 
-async def main(database: str, redis_url: str, notes: str) -> None:
+async def main(database: str, redis_url: str, notes: str, stale_s: str) -> None:
     """Work until a signal comes."""
     control = Control.open(sqlite_url(Path(database)))
     jobs = Jobs(
         Ledger(control),
         redis_url=None if redis_url == "none" else redis_url,
         now_ms=wall_ms,
-        stale_after_s=1.0,
+        stale_after_s=float(stale_s),
     )
     crons = [Cron(name="often", job="quick", every_ms=400, key=None)]
     _note(Path(notes), "ready", "-", os.getpid())

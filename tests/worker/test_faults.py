@@ -16,10 +16,10 @@ from noesis.jobs import Jobs
 from noesis.ledger import JobFilter, Ledger
 from noesis.worker import Cron, Handler, JobContext
 from tests.worker import program
-from tests.worker.conftest import ended, until, wall_ms, working
+from tests.worker.conftest import STALE_S, ended, until, wall_ms, working
 from tests.worker.valkey import Valkey
 
-Spawn = Callable[[str], subprocess.Popen[bytes]]
+Spawn = Callable[..., subprocess.Popen[bytes]]
 
 
 @pytest.fixture
@@ -32,8 +32,8 @@ def spawn(control: Control, control_path: Path, notes: Path) -> Iterator[Spawn]:
     """Start worker processes; those that still live at the end are killed."""
     started: list[subprocess.Popen[bytes]] = []
 
-    def start(redis_url: str) -> subprocess.Popen[bytes]:
-        started.append(program.spawn(control_path, redis_url, notes))
+    def start(redis_url: str, stale_s: float = STALE_S) -> subprocess.Popen[bytes]:
+        started.append(program.spawn(control_path, redis_url, notes, stale_s))
         return started[-1]
 
     yield start
@@ -182,7 +182,7 @@ async def test_redis_out_of_memory_stops_no_job(jobs: Jobs, valkey: Valkey) -> N
 async def test_two_workers_share_the_jobs_and_the_cron_slots(
     jobs: Jobs, valkey: Valkey, spawn: Spawn, notes: Path
 ) -> None:
-    workers = [spawn(valkey.url) for _ in range(2)]
+    workers = [spawn(valkey.url, stale_s=30.0) for _ in range(2)]
     await noted(notes, "ready", 2)
     ids = {(await jobs.enqueue("quick")).id for _ in range(60)}
     await noted(notes, "ran", 63)

@@ -1,0 +1,91 @@
+"""The retrieval benchmark's figures, and their tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+
+from bench import metrics
+from bench.locomo import CATEGORIES
+from bench.tables import machine, markdown
+
+if TYPE_CHECKING:
+    from bench.retrieval import Asked
+
+
+class Quality(msgspec.Struct, frozen=True):
+    """One row of the table: each measure's mean with its 95 % interval, in the order of `metrics.NAMES`."""
+
+    name: str
+    questions: int
+    measures: dict[str, tuple[float, float, float]]
+
+
+class Figures(msgspec.Struct, frozen=True):
+    """Everything one run found; `times_ms` holds p50 and p95."""
+
+    machine: str
+    quality: list[Quality]
+    times_ms: dict[str, tuple[float, float]]
+
+
+def figures(asked: Sequence[Asked], conversations: int) -> Figures:
+    """All questions, each half of the conversations, each category."""
+    half = (conversations + 1) // 2
+    groups = {
+        "all": list(asked),
+        f"conversations 1 to {half}": [item for item in asked if item.conversation < half],
+        f"conversations {half + 1} to {conversations}": [item for item in asked if item.conversation >= half],
+    }
+    for category, name in CATEGORIES.items():
+        groups[f"{category} {name}"] = [item for item in asked if item.question.category == category]
+    rows = [quality_of(name, group) for name, group in groups.items() if group]
+    return Figures(machine(), rows, times(asked))
+
+
+def quality_of(name: str, asked: Sequence[Asked]) -> Quality:
+    """One row of the table."""
+    values = np.array([metrics.quality(item.ranked, item.question.gold) for item in asked])
+    means, intervals = values.mean(axis=0), metrics.bootstrap(values)
+    return Quality(
+        name,
+        len(asked),
+        {
+            measure: (float(means[index]), float(intervals[index][0]), float(intervals[index][1]))
+            for index, measure in enumerate(metrics.NAMES)
+        },
+    )
+
+
+def times(asked: Sequence[Asked]) -> dict[str, tuple[float, float]]:
+    """p50 and p95 in ms of a question's parts."""
+    parts = {
+        "whole, as the client sees it": [item.client_ms for item in asked],
+        "search inside the server": [item.took_ms for item in asked],
+        "embedding": [item.embedding_ms for item in asked],
+        "store (both legs added up)": [item.store_ms for item in asked],
+        "rest of the search": [max(0.0, item.took_ms - item.embedding_ms - item.store_ms) for item in asked],
+        "HTTP around it": [item.client_ms - item.took_ms for item in asked],
+    }
+    return {name: metrics.p50_p95(values) for name, values in parts.items()}
+
+
+def text(found: Figures) -> str:
+    """The tables."""
+    rows = [[row.name, str(row.questions), *map(_cell, row.measures.values())] for row in found.quality]
+    times_rows = [[name, f"{low:.1f}", f"{high:.1f}"] for name, (low, high) in found.times_ms.items()]
+    return "\n\n".join(
+        [
+            markdown(["questions", "n", *metrics.NAMES], rows),
+            markdown(["ms per question", "p50", "p95"], times_rows),
+            f"In percent, with 95 % bootstrap intervals over questions. Machine: {found.machine}.",
+        ]
+    )
+
+
+def _cell(measure: tuple[float, float, float]) -> str:
+    mean, low, high = (100 * value for value in measure)
+    return f"{mean:.1f} [{low:.1f}, {high:.1f}]"

@@ -1,0 +1,90 @@
+"""After a power cut: find the newest version of a table that can be read, and say what was dropped.
+
+Whatever was acknowledged is on the disk.  What was not may be there in part: a manifest that names
+files which never arrived, or one that is empty.  Its manifest is moved aside, never deleted, and the
+version before it becomes the newest.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import lancedb
+import msgspec
+
+from noesis.errors import StoreError
+
+_MOST_DROPPED = 64
+
+
+class Dropped(msgspec.Struct, frozen=True):
+    """One version of a table that could not be read; its manifest lies in `quarantined` now."""
+
+    table: str
+    version: int
+    quarantined: str
+
+
+async def newest_readable(
+    connection: lancedb.AsyncConnection, directory: Path, name: str, quarantine: Path
+) -> list[Dropped]:
+    """Make the newest readable version of a table the newest one; only under the write lock.
+
+    Raises StoreError, with every manifest back in its place, when none of the last 64 can be read.
+    """
+    dropped: list[Dropped] = []
+    moved: list[tuple[Path, Path]] = []
+    while not await is_readable(connection, name):
+        manifests = _manifests(directory / f"{name}.lance" / "_versions")
+        if not manifests or len(dropped) == _MOST_DROPPED:
+            for place, kept in moved:
+                kept.rename(place)
+            raise StoreError(
+                f"No version of the table {name} can be read; nothing was changed."
+                " Restore the latest backup, or look at the disk."
+            )
+        quarantine.mkdir(parents=True, exist_ok=True, mode=0o700)
+        newest = manifests[0]
+        kept = quarantine / f"{name}-{newest.name}"
+        newest.rename(kept)
+        moved.append((newest, kept))
+        (newest.parent / "latest_version_hint.json").unlink(missing_ok=True)
+        dropped.append(Dropped(name, version_of(newest), str(kept)))
+    return dropped
+
+
+async def is_readable(connection: lancedb.AsyncConnection, name: str) -> bool:
+    """Whether the newest version opens, and every data and deletion file it names can be read."""
+    try:
+        table = await connection.open_table(name)
+        await table.query().select(["id"]).to_arrow()
+    except (RuntimeError, ValueError, OSError):
+        return False
+    return True
+
+
+def version_of(manifest: Path) -> int:
+    """The version a manifest holds: its name counts down from 2^64 - 1, so that listing gives the newest first."""
+    return 2**64 - 1 - int(manifest.stem)
+
+
+def sweep(directory: Path) -> int:
+    """Remove what a killed process left half written; returns how many files.
+
+    Only while nobody commits or optimises: such files have no name that anything refers to yet.
+    """
+    left = [path for path in directory.glob("*.lance/**/*") if _is_unfinished(path.name) and path.is_file()]
+    for path in left:
+        path.unlink(missing_ok=True)
+    return len(left)
+
+
+def _is_unfinished(name: str) -> bool:
+    # The object store writes `NAME#1` (or the next free number) and then links it to NAME.
+    base, mark, number = name.rpartition("#")
+    return name.startswith(".tmp") or bool(base and mark and number.isdigit())
+
+
+def _manifests(versions: Path) -> list[Path]:
+    found = [path for path in versions.glob("*.manifest") if path.stem.isdigit()]
+    return sorted(found, key=version_of, reverse=True)

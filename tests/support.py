@@ -1,0 +1,147 @@
+"""What many tests share: a clock that is set by hand, an embedder without a model, a wired product."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, nullcontext
+from pathlib import Path
+
+import httpx
+import numpy as np
+
+from noesis.api.app import build_app
+from noesis.embedding import EmbedderIdentity, EmbeddingFailure, Vector
+from noesis.errors import EmbedderUnavailable
+from noesis.memory import Role
+from noesis.runtime import Noesis, open_runtime
+from noesis.settings import load
+from noesis.text.excerpt import words
+
+NOW = 1_780_000_000_000
+"""Where a test's clock starts: 2026-05-28, in ms."""
+
+
+class Clock:
+    """The time in ms, which passes only when told to."""
+
+    def __init__(self, now: int = NOW) -> None:
+        self.now = now
+
+    def __call__(self) -> int:
+        return self.now
+
+    def advance(self, *, days: float = 0, seconds: float = 0) -> None:
+        """Let time pass."""
+        self.now += round(days * 86_400_000 + seconds * 1000)
+
+
+class WordEmbedder:
+    """An embedder whose vectors are sums of one random direction per word: shared words are near.
+
+    `down` makes it unavailable, `broken` are texts it fails on, `hang_s` how long a call takes,
+    `seen` what it was asked to embed.
+    """
+
+    def __init__(self, dimension: int = 64, model: str = "words") -> None:
+        self.dimension = dimension
+        self.model = model
+        self.down = False
+        self.hang_s = 0.0
+        self.broken: dict[str, EmbeddingFailure] = {}
+        self.seen: list[str] = []
+
+    async def identity(self) -> EmbedderIdentity:
+        await self._answer()
+        return EmbedderIdentity("test", self.model, "0" * 64, self.dimension)
+
+    async def embed_documents(self, texts: Sequence[str]) -> list[Vector | EmbeddingFailure]:
+        await self._answer()
+        self.seen += texts
+        return [self._one(text) for text in texts]
+
+    async def embed_query(self, text: str) -> Vector:
+        await self._answer()
+        self.seen.append(text)
+        return self._vector(text)
+
+    def count_tokens(self, text: str) -> int:
+        return len(text.split()) + 1
+
+    @property
+    def max_tokens(self) -> int:
+        return 256
+
+    async def close(self) -> None:
+        pass
+
+    def _one(self, text: str) -> Vector | EmbeddingFailure:
+        failure = next((why for part, why in self.broken.items() if part in text), None)
+        return failure or self._vector(text)
+
+    def _vector(self, text: str) -> Vector:
+        total = np.full(self.dimension, 1e-3, dtype=np.float32)
+        for word in words(text):
+            seed = int.from_bytes(hashlib.sha256(word.encode()).digest()[:8], "big")
+            total += np.random.default_rng(seed).normal(size=self.dimension).astype(np.float32)
+        return (total / np.linalg.norm(total)).astype(np.float32)
+
+    async def _answer(self) -> None:
+        if self.hang_s:
+            await asyncio.sleep(self.hang_s)
+        if self.down:
+            raise EmbedderUnavailable("The embedder does not answer.")
+
+
+class Product:
+    """The product in this process: its runtime, and clients that call its API without a network."""
+
+    def __init__(self, noesis: Noesis, transport: httpx.ASGITransport) -> None:
+        self.noesis = noesis
+        self._transport = transport
+        self._clients: list[httpx.AsyncClient] = []
+
+    def client(self, token: str | None = None, agent: str | None = None) -> httpx.AsyncClient:
+        """A client with this token, acting as this agent."""
+        headers = {} if token is None else {"authorization": f"Bearer {token}"}
+        if agent is not None:
+            headers["x-noesis-agent"] = agent
+        client = httpx.AsyncClient(transport=self._transport, base_url="http://localhost", headers=headers)
+        self._clients.append(client)
+        return client
+
+    async def agent(self, name: str) -> httpx.AsyncClient:
+        """A client with a token of one agent."""
+        _, secret = await self.noesis.tokens.create(Role.AGENT, [name], f"test {name}")
+        return self.client(secret)
+
+    async def admin(self) -> httpx.AsyncClient:
+        """A client with an administrator's token."""
+        _, secret = await self.noesis.tokens.create(Role.ADMIN, [], "test admin")
+        return self.client(secret)
+
+    async def close(self) -> None:
+        for client in self._clients:
+            await client.aclose()
+
+
+@asynccontextmanager
+async def running(
+    directory: Path,
+    *,
+    embedder: WordEmbedder | None = None,
+    clock: Clock | None = None,
+    environ: dict[str, str] | None = None,
+) -> AsyncIterator[Product]:
+    """The product on a data directory, with settings from `environ`."""
+    settings = load({"NOESIS_DATA": str(directory), **(environ or {})})
+    embedder = embedder or WordEmbedder()
+    async with open_runtime(settings, embedder=embedder, now_ms=clock or Clock()) as noesis:
+        app = build_app(settings, nullcontext(noesis))
+        async with app.lifespan():
+            product = Product(noesis, httpx.ASGITransport(app=app))  # type: ignore[arg-type]
+            try:
+                yield product
+            finally:
+                await product.close()
