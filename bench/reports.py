@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Any
 
 import msgspec
 import numpy as np
 
 from bench import metrics
-from bench.locomo import CATEGORIES
+from bench.locomo import CATEGORIES, Question
 from bench.tables import machine, markdown
 
-if TYPE_CHECKING:
-    from bench.retrieval import Asked
+
+class Asked(msgspec.Struct, frozen=True):
+    """One question as it was answered: the turns found, best first, and where the time went (ms).
+
+    `client_ms` is the client's own clock; `store_ms` adds up legs that run side by side.
+    """
+
+    conversation: int
+    question: Question
+    ranked: tuple[str, ...]
+    hits: tuple[dict[str, Any], ...]
+    client_ms: float
+    took_ms: float
+    embedding_ms: float
+    store_ms: float
 
 
 class Quality(msgspec.Struct, frozen=True):

@@ -18,25 +18,10 @@ import msgspec
 
 from bench import locomo, reports
 from bench.locomo import Conversation, Question, Turn
+from bench.reports import Asked
 from bench.server import BenchError, Connection, Server, serving
 
 Say = Callable[[str], None]
-
-
-class Asked(msgspec.Struct, frozen=True):
-    """One question as it was answered: the turns found, best first, and where the time went (ms).
-
-    `client_ms` is the client's own clock; `store_ms` adds up legs that run side by side.
-    """
-
-    conversation: int
-    question: Question
-    ranked: tuple[str, ...]
-    hits: tuple[dict[str, Any], ...]
-    client_ms: float
-    took_ms: float
-    embedding_ms: float
-    store_ms: float
 
 
 @click.command()

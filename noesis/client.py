@@ -16,6 +16,9 @@ import msgspec
 from noesis.errors import NoesisError, QueueUnavailable, SettingsError
 from noesis.settings import Settings
 
+_FIRST_LOAD_S = 30.0
+"""A command that opens the store itself has to load the model first."""
+
 _TIMEOUT = httpx.Timeout(60.0, connect=5.0)
 
 
@@ -112,7 +115,7 @@ async def _local(settings: Settings, agent: dict[str, str]) -> AsyncIterator[Cli
     from noesis.api.app import build_app
     from noesis.runtime import open_runtime
 
-    async with open_runtime(settings) as noesis:
+    async with open_runtime(settings, query_deadline_s=_FIRST_LOAD_S) as noesis:
         app = build_app(settings, nullcontext(noesis))
         headers = {"authorization": f"Bearer {noesis.tokens.for_this_process()}", **agent}
         async with (

@@ -28,7 +28,7 @@ from noesis.settings import Settings
 from noesis.stats import Statistics
 from noesis.store import Store
 from noesis.tokens import Tokens
-from noesis.vectors import Vectors
+from noesis.vectors import QUERY_DEADLINE_S, Vectors
 
 
 def system_now_ms() -> int:
@@ -66,11 +66,13 @@ async def open_runtime(
     *,
     embedder: Embedder | None = None,
     redis_url: str | None = None,
+    query_deadline_s: float = QUERY_DEADLINE_S,
     now_ms: Callable[[], int] = system_now_ms,
 ) -> AsyncIterator[Noesis]:
     """Open everything, and close it in the opposite order.
 
-    `embedder` and `redis_url` stand in for what the settings name.  Raises SettingsError or a StoreError.
+    `embedder` and `redis_url` stand in for what the settings name; `query_deadline_s` is how long a
+    search may wait for its vector.  Raises SettingsError or a StoreError.
     """
     async with AsyncExitStack() as stack:
         control = open_control(settings)
@@ -81,7 +83,7 @@ async def open_runtime(
         stack.push_async_callback(store.close)
         embedder = embedder or await choose_embedder(settings, control)
         stack.push_async_callback(embedder.close)
-        vectors = Vectors(embedder, store)
+        vectors = Vectors(embedder, store, query_deadline_s=query_deadline_s)
         jobs = Jobs(Ledger(control), redis_url=redis_url or settings.redis_url, now_ms=now_ms)
         stack.push_async_callback(jobs.close)
         admin = Admin(control)

@@ -3,31 +3,34 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 
-from noesis.embedding.base import Embedder, EmbeddingFailure, Vector
+from noesis.embedding.base import Embedder, EmbeddingFailure, ModelStatus, Vector
 from noesis.errors import EmbedderError, EmbedderMismatch, EmbedderUnavailable, EmbeddingRejected
 from noesis.store import Store
 
 _CACHED_QUERIES = 512
-_DOCUMENT_DEADLINE_S = 5.0
+_DOCUMENT_DEADLINE_S = 3.0
 _DOCUMENT_DEADLINE_PER_TEXT_S = 0.5
-_QUERY_DEADLINE_S = 1.5
+QUERY_DEADLINE_S = 1.5
+_REST_S = 10.0
 
 
 class Vectors:
     """The embedder as the operations use it."""
 
     def __init__(
-        self, embedder: Embedder, store: Store, *, query_deadline_s: float = _QUERY_DEADLINE_S
+        self, embedder: Embedder, store: Store, *, query_deadline_s: float = QUERY_DEADLINE_S
     ) -> None:
         self._embedder = embedder
         self._store = store
         self._query_deadline_s = query_deadline_s
         self._queries: OrderedDict[str, Vector] = OrderedDict()
         self._trouble: str | None = None
+        self._resting_until = 0.0
 
     @property
     def embedder(self) -> Embedder:
@@ -58,6 +61,31 @@ class Vectors:
         async with self._deadline(_DOCUMENT_DEADLINE_S + _DOCUMENT_DEADLINE_PER_TEXT_S * len(texts)):
             return await self._embedder.embed_documents(texts)
 
+    async def look(self) -> ModelStatus:
+        """Ask the embedder how it is, and remember it."""
+        status = await self._embedder.refresh_status()
+        if status.state in ("ready", "unknown"):
+            try:
+                await self._check_identity()
+            except EmbedderError as error:
+                self._trouble = error.message
+            else:
+                self._trouble = None
+                self._resting_until = 0.0
+        else:
+            self._trouble = status.sentence
+        return status
+
+    async def prepare(self, on_progress: Callable[[ModelStatus], None] | None = None) -> None:
+        """Have the model ready, downloaded if need be.  Raises EmbedderUnavailable or EmbedderMismatch."""
+        try:
+            await self._embedder.ensure_model(on_progress)
+            await self._check_identity()
+        except EmbedderError as error:
+            self._trouble = error.message
+            raise
+        self._trouble = None
+
     async def of_query(self, text: str) -> Vector:
         """The vector of a question.  Raises an EmbedderError, also when it does not answer in time."""
         cached = self._queries.get(text)
@@ -73,13 +101,20 @@ class Vectors:
 
     @asynccontextmanager
     async def _deadline(self, seconds: float) -> AsyncIterator[None]:
-        """Use the embedder, for so long at most, once it is known to be the store's."""
+        """Use the embedder, for so long at most, once it is known to be the store's.
+
+        After a call that took too long it is left alone for a while: callers who would wait in vain
+        are answered without vectors at once.
+        """
+        if time.monotonic() < self._resting_until:
+            raise EmbedderUnavailable(self._trouble or "The embedder does not answer.")
         try:
             async with asyncio.timeout(seconds):
                 await self._check_identity()
                 yield
         except TimeoutError as error:
             self._trouble = f"The embedder did not answer within {seconds:g} s."
+            self._resting_until = time.monotonic() + _REST_S
             raise EmbedderUnavailable(self._trouble) from error
         except EmbeddingRejected:
             raise

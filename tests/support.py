@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
 
@@ -12,12 +12,12 @@ import httpx
 import numpy as np
 
 from noesis.api.app import build_app
-from noesis.embedding import EmbedderIdentity, EmbeddingFailure, Vector
+from noesis.embedding import EmbedderIdentity, EmbeddingFailure, ModelStatus, Vector
 from noesis.errors import EmbedderUnavailable
 from noesis.memory import Role
 from noesis.runtime import Noesis, open_runtime
 from noesis.settings import load
-from noesis.text.excerpt import words
+from noesis.text.words import words
 
 NOW = 1_780_000_000_000
 """Where a test's clock starts: 2026-05-28, in ms."""
@@ -72,6 +72,16 @@ class WordEmbedder:
     @property
     def max_tokens(self) -> int:
         return 256
+
+    @property
+    def model_status(self) -> ModelStatus:
+        return ModelStatus("unreachable" if self.down else "ready", "The word embedder is down or up.")
+
+    async def refresh_status(self) -> ModelStatus:
+        return self.model_status
+
+    async def ensure_model(self, on_progress: Callable[[ModelStatus], None] | None = None) -> None:
+        await self._answer()
 
     async def close(self) -> None:
         pass

@@ -57,7 +57,7 @@ def render(text: str) -> Rendered:
     html = nh3.clean(
         _PARSER.renderer.render(tokens, _PARSER.options, {}),
         tags=_TAGS,
-        attributes={"a": {"href"}, "ol": {"start"}},
+        attributes={"*": set(), "a": {"href"}, "ol": {"start"}},
         link_rel="noopener nofollow",
         url_schemes={"http", "https", "mailto"},
         url_relative="deny",

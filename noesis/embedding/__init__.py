@@ -1,5 +1,5 @@
 """Embedders: text to unit vectors."""
 
-from noesis.embedding.base import Embedder, EmbedderIdentity, EmbeddingFailure, Vector
+from noesis.embedding.base import Embedder, EmbedderIdentity, EmbeddingFailure, ModelStatus, Vector
 
-__all__ = ["Embedder", "EmbedderIdentity", "EmbeddingFailure", "Vector"]
+__all__ = ["Embedder", "EmbedderIdentity", "EmbeddingFailure", "ModelStatus", "Vector"]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from typing import Literal, Protocol
 
 import msgspec
 import numpy as np
@@ -40,6 +40,18 @@ class EmbeddingFailure(msgspec.Struct, frozen=True):
     outage: bool = False
 
 
+class ModelStatus(msgspec.Struct, frozen=True):
+    """Whether the model can be used; `completed` and `total` are bytes while it is being pulled.
+
+    `sentence` says it for people: what is, and what still works.
+    """
+
+    state: Literal["unknown", "ready", "missing", "pulling", "unreachable", "unsuitable"]
+    sentence: str
+    completed: int = 0
+    total: int = 0
+
+
 class Embedder(Protocol):
     """Turns text into unit vectors.
 
@@ -72,6 +84,19 @@ class Embedder(Protocol):
     @property
     def max_tokens(self) -> int:
         """The longest input in tokens that the model reads in one piece."""
+        ...
+
+    @property
+    def model_status(self) -> ModelStatus:
+        """How the model was when last heard of; costs nothing."""
+        ...
+
+    async def refresh_status(self) -> ModelStatus:
+        """Ask how the model is.  Raises nothing: not to be reached is a status too."""
+        ...
+
+    async def ensure_model(self, on_progress: Callable[[ModelStatus], None] | None = None) -> None:
+        """Have the model ready, downloading it if that is the provider's way.  Raises EmbedderUnavailable."""
         ...
 
     async def close(self) -> None:

@@ -13,13 +13,13 @@ from typing import TypeVar
 
 import numpy as np
 
-from noesis.embedding.base import EmbedderIdentity, EmbeddingFailure, Vector
+from noesis.embedding.base import EmbedderIdentity, EmbeddingFailure, ModelStatus, Vector
 from noesis.embedding.model_files import ModelFiles, bundled_minilm, checked_digest, model_in_directory
 from noesis.embedding.onnx_model import OnnxModel, release_free_memory
 from noesis.embedding.tokens import TokenReader, Tokens
 from noesis.embedding.turns import Turns
 from noesis.embedding.vectors import join_windows, unit_vector
-from noesis.errors import EmbedderUnavailable, EmbeddingRejected
+from noesis.errors import EmbedderError, EmbedderUnavailable, EmbeddingRejected
 
 T = TypeVar("T")
 
@@ -88,6 +88,28 @@ class LocalEmbedder:
     def max_tokens(self) -> int:
         """The model's limit in tokens, special tokens included."""
         return self._reader.max_tokens
+
+    @property
+    def model_status(self) -> ModelStatus:
+        """It is in this process: loaded, or loaded at its first use."""
+        name = self._files.config.name
+        if self._loaded is None:
+            return ModelStatus("unknown", f"The model {name} is loaded at its first use.")
+        return ModelStatus("ready", f"The model {name} is loaded.")
+
+    async def refresh_status(self) -> ModelStatus:
+        """Load the model and say how that went."""
+        try:
+            await self.identity()
+        except EmbedderError as error:
+            return ModelStatus("unsuitable", error.message)
+        return self.model_status
+
+    async def ensure_model(self, on_progress: Callable[[ModelStatus], None] | None = None) -> None:
+        """Load it now instead of at the first use."""
+        await self.identity()
+        if on_progress is not None:
+            on_progress(self.model_status)
 
     async def close(self) -> None:
         """Let the model go; later calls raise EmbedderUnavailable."""

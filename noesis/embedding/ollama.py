@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from noesis.embedding.base import EmbedderIdentity, EmbeddingFailure, Vector
+from noesis.embedding.base import EmbedderIdentity, EmbeddingFailure, ModelStatus, Vector
 from noesis.embedding.ollama_batch import Result, embed_alone, embed_batch
 from noesis.embedding.ollama_http import OllamaHttp
 from noesis.embedding.ollama_link import TRUST_S, OllamaLink
 from noesis.embedding.ollama_model import UNKNOWN_CONTEXT, canonical_name, installed_digest
-from noesis.embedding.ollama_pull import ModelStatus, pull_model
+from noesis.embedding.ollama_pull import pull_model
 from noesis.embedding.ollama_wire import OllamaTrouble, Trouble
 from noesis.embedding.pace import next_batch
 from noesis.embedding.prefixes import task_prefixes

@@ -5,27 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import aclosing
-from typing import Literal
 
-import msgspec
-
+from noesis.embedding.base import ModelStatus
 from noesis.embedding.ollama_http import OllamaHttp
 from noesis.embedding.ollama_wire import PullLine
 from noesis.errors import EmbedderUnavailable
 
 STALL_S = 300.0
-
-
-class ModelStatus(msgspec.Struct, frozen=True):
-    """Whether the model can be used; `completed` and `total` are bytes while it is being pulled.
-
-    `sentence` says it for people: what is, and what still works.
-    """
-
-    state: Literal["unknown", "ready", "missing", "pulling", "unreachable", "unsuitable"]
-    sentence: str
-    completed: int = 0
-    total: int = 0
 
 
 class PullProgress:

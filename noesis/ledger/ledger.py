@@ -154,19 +154,29 @@ class Ledger:
         return await self._run(lambda connection: select(connection, lost, limit))
 
     async def take_slot(
-        self, cron: str, slot_ms: int, period_ms: int, new: NewJob, now_ms: int
+        self,
+        cron: str,
+        new: NewJob,
+        *,
+        slot_of: Callable[[int], int],
+        period_ms: int,
+        now_ms: Callable[[], int],
     ) -> Job | None:
-        """Create the job of a cron's slot unless the slot was taken; None when there is nothing to do.
+        """Create the job of a cron's present slot unless it was taken; None when it was.
 
-        The first slot ever seen is only remembered.  So is the present one when the remembered one
-        lies more than a period ahead: then the clock was set back, and the cron must not wait for it.
+        `slot_of` gives the slot of a time.  The clock is read while the cron's row is locked: a
+        process that waited long for its turn must not speak of a slot that is past.  The first slot
+        ever seen is only remembered.  So is the present one when the remembered one lies far ahead:
+        then the clock was set back, and the cron must not stand still until it comes round.
         """
         args = encode_args(new.args)
 
         def work(connection: sa.Connection) -> Job | None:
-            if not moves.advance_slot(connection, cron, slot_ms, period_ms):
+            last = moves.lock_slot(connection, cron)
+            now = now_ms()
+            if not moves.advance_slot(connection, cron, last, slot_of(now), period_ms):
                 return None
-            return moves.create(connection, new, args, now_ms)[0]
+            return moves.create(connection, new, args, now)[0]
 
         return await self._run(work)
 

@@ -16,6 +16,9 @@ def _change(connection: sa.Connection, job_id: str, **values: Any) -> Job:
     return get(connection, job_id)
 
 
+CLOCK_SKEW_MS = 60_000  # two machines that differ by less do not undo each other's slots
+
+
 def change_run(connection: sa.Connection, job_id: str, claims: int, **values: Any) -> bool:
     """Change the running job that this claim holds; False when it holds it no more."""
     held = (table.c.id == job_id) & (table.c.claims == claims) & (table.c.state == "running")
@@ -141,9 +144,15 @@ def release(connection: sa.Connection, job: Job, now_ms: int) -> bool:
     return change_run(connection, job.id, job.claims, state="failed", finished_ms=now_ms, error=error)
 
 
-def advance_slot(connection: sa.Connection, cron: str, slot_ms: int, period_ms: int) -> bool:
+def lock_slot(connection: sa.Connection, cron: str) -> int | None:
+    """The slot remembered for a cron, held against other processes; None when there is none."""
+    return connection.scalar(sa.select(slots.c.slot_ms).where(slots.c.name == cron).with_for_update())
+
+
+def advance_slot(
+    connection: sa.Connection, cron: str, last: int | None, slot_ms: int, period_ms: int
+) -> bool:
     """Remember a cron's slot; True when it is a new one that is to be run."""
-    last = connection.scalar(sa.select(slots.c.slot_ms).where(slots.c.name == cron).with_for_update())
     if last is None:
         # Two first starts at the same moment: the second insert changes nothing.
         try:
@@ -152,9 +161,9 @@ def advance_slot(connection: sa.Connection, cron: str, slot_ms: int, period_ms: 
         except sa.exc.IntegrityError:
             pass
         return False
-    if slot_ms > last or last - slot_ms > period_ms:
+    if slot_ms > last or last - slot_ms > max(period_ms, CLOCK_SKEW_MS):
         connection.execute(sa.update(slots).where(slots.c.name == cron).values(slot_ms=slot_ms))
-    return bool(slot_ms > last)
+    return slot_ms > last
 
 
 def prune(connection: sa.Connection, finished_before_ms: int, keep: int) -> int:

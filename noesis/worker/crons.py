@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, time, timedelta, tzinfo
+from typing import Any
 
 import msgspec
 
@@ -17,7 +19,8 @@ class Cron(msgspec.Struct, frozen=True, kw_only=True):
 
     Whoever's worker comes first takes a slot, and each slot is taken once.  Slots missed while no
     worker ran are made up for by one run.  `key` is the job's key in the ledger (the default is the
-    cron's name): while the job of an earlier slot is unfinished, no second one is queued.
+    cron's name): while the job of an earlier slot is unfinished, no second one is queued.  `wanted`
+    is asked with the runtime first: a slot in which there is nothing to do leaves no trace.
     """
 
     name: str
@@ -27,6 +30,7 @@ class Cron(msgspec.Struct, frozen=True, kw_only=True):
     zone: tzinfo = UTC
     args: JobArgs = {}
     key: str | None = None
+    wanted: Callable[[Any], Awaitable[bool]] | None = None
 
     def __post_init__(self) -> None:
         timings = (self.every_ms, self.daily_at)

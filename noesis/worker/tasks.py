@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from noesis.errors import StoreBusy
+from noesis.errors import EmbedderError, StoreBusy
 from noesis.runtime import Noesis
 from noesis.worker.crons import Cron
 from noesis.worker.handlers import Handler, JobContext
@@ -16,9 +16,23 @@ DAY_MS = 86_400_000
 
 
 async def embed_pending(context: JobContext) -> dict[str, Any]:
-    """Fill in the vectors of memories that were stored without."""
+    """Fill in the vectors of memories that were stored without.
+
+    An embedder that is away is not this job's failure: the texts wait, and the next turn tries again.
+    """
     noesis: Noesis = context.runtime
-    return msgspec.to_builtins(await noesis.filling.fill(context.progress))  # type: ignore[no-any-return]
+    try:
+        return msgspec.to_builtins(await noesis.filling.fill(context.progress))  # type: ignore[no-any-return]
+    except EmbedderError as error:
+        return {"waiting": await noesis.filling.pending(), "reason": error.message}
+
+
+async def prepare_model(context: JobContext) -> dict[str, Any]:
+    """Have the model ready, downloading it if need be; progress is in bytes."""
+    noesis: Noesis = context.runtime
+    await noesis.vectors.prepare(lambda status: context.progress(status.completed, status.total or None))
+    await noesis.jobs.enqueue("embed_pending", key="embed_pending")
+    return {"model": noesis.vectors.embedder.model_status.sentence}
 
 
 async def upkeep(context: JobContext, force: bool = False) -> dict[str, Any]:
@@ -34,13 +48,35 @@ async def upkeep(context: JobContext, force: bool = False) -> dict[str, Any]:
     return {"optimized": optimized}
 
 
+async def _texts_wait(noesis: Noesis) -> bool:
+    """There are texts without a vector, and an embedder that could make it."""
+    return await noesis.filling.pending() > 0 and (await noesis.vectors.look()).state == "ready"
+
+
+async def _model_is_missing(noesis: Noesis) -> bool:
+    """The embedder is there and does not have the model."""
+    return (await noesis.vectors.look()).state == "missing"
+
+
+async def _upkeep_is_due(noesis: Noesis) -> bool:
+    return any(state.due for state in await noesis.store.states())
+
+
 HANDLERS = {
     "embed_pending": Handler(run=embed_pending, timeout_s=3600.0, concurrency=1),
+    "prepare_model": Handler(run=prepare_model, timeout_s=6 * 3600.0, max_attempts=1, concurrency=1),
     "upkeep": Handler(run=upkeep, timeout_s=3600.0, concurrency=1),
 }
 
 CRONS = (
-    Cron(name="embed_pending", job="embed_pending", every_ms=15_000),
-    Cron(name="upkeep", job="upkeep", every_ms=60_000),
-    Cron(name="upkeep_nightly", job="upkeep", daily_at=time(4), args={"force": True}),
+    Cron(
+        name="prepare_model",
+        job="prepare_model",
+        key="prepare_model",
+        every_ms=10_000,
+        wanted=_model_is_missing,
+    ),
+    Cron(name="embed_pending", job="embed_pending", key="embed_pending", every_ms=10_000, wanted=_texts_wait),
+    Cron(name="upkeep", job="upkeep", key="upkeep", every_ms=60_000, wanted=_upkeep_is_due),
+    Cron(name="upkeep_nightly", job="upkeep", key="upkeep", daily_at=time(4), args={"force": True}),
 )

@@ -9,6 +9,7 @@ import os
 import signal
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -76,7 +77,7 @@ async def run_worker(
         on_finished=on_finished,
     )
     heart = asyncio.create_task(_forever(runner.beat, options.beat_s))
-    loops = [asyncio.create_task(loop) for loop in _loops(runner, jobs, crons, options)]
+    loops = [asyncio.create_task(loop) for loop in _loops(runner, jobs, crons, options, runtime)]
     with _stop_on_signals(stop, options.end_within_s) if signals else contextlib.nullcontext():
         try:
             await stop.wait()
@@ -87,7 +88,7 @@ async def run_worker(
 
 
 def _loops(
-    runner: Runner, jobs: Jobs, crons: Sequence[Cron], options: WorkerOptions
+    runner: Runner, jobs: Jobs, crons: Sequence[Cron], options: WorkerOptions, runtime: Any
 ) -> list[Coroutine[Any, Any, None]]:
     listener = None
     if jobs.messages.url is not None:
@@ -98,7 +99,7 @@ def _loops(
     ]
     if crons:
         taken: dict[str, int] = {}
-        loops.append(_forever(lambda: _run_crons(jobs, crons, taken), options.cron_s))
+        loops.append(_forever(lambda: _run_crons(jobs, crons, taken, runtime), options.cron_s))
     if listener is not None:
         loops.append(_forever(listener.listen, 0.0))
     return loops
@@ -131,16 +132,25 @@ async def _sweep(jobs: Jobs) -> None:
         log.warning("job %s %s was left by a worker that is gone; it is %s", job.name, job.id, job.state)
 
 
-async def _run_crons(jobs: Jobs, crons: Sequence[Cron], taken: dict[str, int]) -> None:
-    now = jobs.now_ms()
+async def _run_crons(
+    jobs: Jobs, crons: Sequence[Cron], taken: dict[str, int], runtime: Any
+) -> None:
     for cron in crons:
-        slot = slot_ms(cron, now)
+        slot = slot_ms(cron, jobs.now_ms())
         if taken.get(cron.name) == slot:
             continue
-        new = NewJob(id=jobs.new_id(), name=cron.job, key=cron.job_key, args=cron.args)
-        job = await jobs.ledger.take_slot(cron.name, slot, cron.period_ms, new, now)
+        if cron.wanted is not None and not await cron.wanted(runtime):
+            taken[cron.name] = slot
+            continue
+        job = await jobs.ledger.take_slot(
+            cron.name,
+            NewJob(id=jobs.new_id(), name=cron.job, key=cron.job_key, args=cron.args),
+            slot_of=partial(slot_ms, cron),
+            period_ms=cron.period_ms,
+            now_ms=jobs.now_ms,
+        )
         taken[cron.name] = slot
-        if job is not None:
+        if job is not None and job.state == "queued":
             await jobs.announce(job)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any, cast
 
 import httpx
 import pytest
@@ -38,7 +39,7 @@ async def served(
     runtime = open_runtime(settings, embedder=embedder)
     app = build_app(settings, runtime)
     async with runtime as app.state.noesis:
-        yield httpx.ASGITransport(app=app), app.state.noesis
+        yield httpx.ASGITransport(app=cast("Any", app)), app.state.noesis
 
 
 @pytest.fixture

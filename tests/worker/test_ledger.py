@@ -159,14 +159,21 @@ async def test_a_cron_slot_is_taken_once_and_missed_ones_together(ledger: Ledger
     async def take(slot: int) -> bool:
         new = NewJob(id=f"s{slot}-{len(taken)}", name="cleanup", key=None, args={})
         taken.append(slot)
-        return await ledger.take_slot("c", slot, 100, new, slot) is not None
+        job = await ledger.take_slot(
+            "c",
+            new,
+            slot_of=lambda now: now // 100_000 * 100_000,
+            period_ms=100_000,
+            now_ms=lambda: slot * 100_000 + 5,
+        )
+        return job is not None
 
     taken: list[int] = []
-    assert not await take(1000), "the first slot is only remembered"
-    assert await take(1100)
-    assert not await take(1100)
-    assert await take(1900), "eight slots later: one run"
-    assert not await take(1800), "a clock a little behind runs nothing twice"
-    assert not await take(1900)
-    assert not await take(500), "a clock set back far: remembered anew"
-    assert await take(600)
+    assert not await take(10), "the first slot is only remembered"
+    assert await take(11)
+    assert not await take(11)
+    assert await take(19), "eight slots later: one run"
+    assert not await take(18), "a clock a little behind runs nothing twice"
+    assert not await take(19)
+    assert not await take(5), "a clock set back far: remembered anew"
+    assert await take(6)

@@ -1,0 +1,130 @@
+"""The time of a search over HTTP beside that of the calls it cannot do without, taken in turns."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import msgspec
+
+from bench.metrics import p50_p95
+from bench.seeding import AGENT
+from bench.server import Connection, Server
+from noesis.browsing import agent_condition, live_condition
+from noesis.runtime import Noesis
+from noesis.search import _FETCH
+from noesis.store.schema import COLUMNS
+from noesis.store.tables import _REFINE
+
+_ROUNDS_PER_CLIENT = 4
+
+
+class Latency(msgspec.Struct, frozen=True):
+    """p50 and p95 in ms of searches by so many clients at once, and p50 of the parts the server reports."""
+
+    clients: int
+    questions: int
+    http: tuple[float, float]
+    direct: tuple[float, float]
+    took_p50: float
+    embedding_p50: float
+    store_p50: float
+
+    @property
+    def ratio(self) -> float:
+        """HTTP's p50 over the direct calls'."""
+        return self.http[0] / self.direct[0]
+
+
+class Answered(msgspec.Struct, frozen=True):
+    """One search over HTTP, in ms."""
+
+    client: float
+    took: float
+    embedding: float
+    store: float
+
+
+class Direct:
+    """LanceDB and the embedder without the product: what one hybrid search calls."""
+
+    def __init__(self, noesis: Noesis) -> None:
+        self._noesis = noesis
+        self._columns = [*(name for name in COLUMNS if name != "row_hash"), "vector"]
+
+    async def search(self, text: str) -> float:
+        """Embed the question, then the vector query; the keyword query beside them.  In ms."""
+        started = time.perf_counter()
+        condition = (live_condition(self._noesis.now_ms()) & agent_condition(AGENT)).sql
+        await asyncio.gather(self._by_meaning(text, condition), self._by_words(text, condition))
+        return (time.perf_counter() - started) * 1000
+
+    async def _by_meaning(self, text: str, condition: str) -> None:
+        vector = await self._noesis.embedder.embed_query(text)
+        query = self._noesis.store.active.handle.query().nearest_to(vector).distance_type("cosine")
+        query = query.minimum_nprobes(self._noesis.settings.ann_nprobe).maximum_nprobes(0)
+        query = query.refine_factor(_REFINE).where(condition)
+        await query.select([*self._columns, "_distance"]).limit(_FETCH).to_arrow()
+
+    async def _by_words(self, text: str, condition: str) -> None:
+        query = self._noesis.store.active.handle.query().nearest_to_text(text, columns=["keyword_text"])
+        await query.where(condition).select([*self._columns, "_score"]).limit(_FETCH).to_arrow()
+
+
+async def compare(server: Server, direct: Direct, questions: Sequence[str], clients: int) -> Latency:
+    """Ask every question once over HTTP and once directly; who goes first changes from round to round."""
+    connections = [server.connect(AGENT) for _ in range(clients)]
+    over_http: list[Answered] = []
+    directly: list[float] = []
+    size = clients * _ROUNDS_PER_CLIENT if clients > 1 else 1
+    for start in range(0, len(questions), size):
+        part = questions[start : start + size]
+        for http in (True, False) if start // size % 2 else (False, True):
+            if http:
+                over_http += await asyncio.to_thread(_over_http, connections, part)
+            else:
+                directly += await _directly(direct, part, clients)
+    for connection in connections:
+        connection.close()
+    return Latency(
+        clients=clients,
+        questions=len(questions),
+        http=p50_p95([answer.client for answer in over_http]),
+        direct=p50_p95(directly),
+        took_p50=p50_p95([answer.took for answer in over_http])[0],
+        embedding_p50=p50_p95([answer.embedding for answer in over_http])[0],
+        store_p50=p50_p95([answer.store for answer in over_http])[0],
+    )
+
+
+def _over_http(connections: Sequence[Connection], questions: Sequence[str]) -> list[Answered]:
+    """All questions, shared out among the connections, which ask at the same time."""
+    shares = [questions[at :: len(connections)] for at in range(len(connections))]
+    with ThreadPoolExecutor(len(connections)) as clients:
+        return [answer for answers in clients.map(_ask_all, connections, shares) for answer in answers]
+
+
+def _ask_all(connection: Connection, questions: Sequence[str]) -> list[Answered]:
+    return [ask(connection, question) for question in questions]
+
+
+def ask(connection: Connection, question: str) -> Answered:
+    """One search over HTTP with the product's defaults."""
+    started = time.perf_counter()
+    answer = connection.call("POST", "/api/v1/search", {"query": question})
+    elapsed = (time.perf_counter() - started) * 1000
+    timings = answer["timings"]
+    return Answered(elapsed, answer["took_ms"], timings["embedding"], timings["store"])
+
+
+async def _directly(direct: Direct, questions: Sequence[str], clients: int) -> list[float]:
+    waiting = iter(questions)
+    times: list[float] = []
+
+    async def client() -> None:
+        times.extend([await direct.search(question) for question in waiting])
+
+    await asyncio.gather(*(client() for _ in range(clients)))
+    return times
