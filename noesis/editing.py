@@ -9,7 +9,7 @@ from msgspec import UNSET, UnsetType
 
 from noesis.browsing import find_rows
 from noesis.errors import Conflict, InvalidInput, NotFound
-from noesis.indexing import cut, prepare_text
+from noesis.indexing import cut, prepare_tags, prepare_text
 from noesis.memory import (
     DELETED,
     Memory,
@@ -52,6 +52,8 @@ class Editing:
         A priority of None goes back to that of the type.  Raises InvalidInput, NotFound, a StoreError.
         """
         _check(edit)
+        if edit.tags is not UNSET:
+            edit = msgspec.structs.replace(edit, tags=prepare_tags(edit.tags, self._settings))
         rows = await find_rows(self._store, scope, memory_id)
         new_rows: list[Row] | None = None
         if edit.text is not UNSET:
@@ -154,7 +156,7 @@ class EditChange(_OwnedChange):
             kind = MemoryType(str(values.get("memory_type", row.memory_type)))
             values |= {"priority": kind.default_priority, "priority_set_by": "type"}
         if edit.tags is not UNSET:
-            values["tags"] = list(check_tags(edit.tags))
+            values["tags"] = list(edit.tags)
         if edit.ttl_days is not UNSET:
             values["expires_at"] = expiry(edit.ttl_days, self._now_ms)
         return values

@@ -119,8 +119,8 @@ def prepare(agent: str, new: NewMemory, settings: Settings, now_ms: int) -> Memo
     """The memory to store: checked, cleaned, redacted, hashed.  Raises InvalidInput naming the field."""
     text = prepare_text(new.text, settings)
     digest = content_hash(text)
-    session = check_name(new.session_id, "session_id")
-    source = check_name(new.source, "source")
+    session = prepare_name(new.session_id, "session_id", settings)
+    source = prepare_name(new.source, "source", settings)
     position = check_position(new.position)
     created = now_ms if new.created_at is None else check_time(new.created_at, "created_at")
     ttl = settings.default_ttl_days if new.ttl_days is None else check_ttl(new.ttl_days)
@@ -132,10 +132,10 @@ def prepare(agent: str, new: NewMemory, settings: Settings, now_ms: int) -> Memo
         text=text,
         priority=new.memory_type.default_priority if new.priority is None else check_priority(new.priority),
         priority_set_by="type" if new.priority is None else "caller",
-        tags=check_tags(new.tags),
+        tags=prepare_tags(new.tags, settings),
         source=source,
         position=position,
-        author=check_name(new.author, "author"),
+        author=prepare_name(new.author, "author", settings),
         author_role=check_role(new.author_role),
         embedding_state=EmbeddingState.PENDING,
         embedding_reason=None,
@@ -157,6 +157,17 @@ def prepare_text(raw: str, settings: Settings) -> str:
     if is_blank(text):
         raise InvalidInput("text must not be empty or blank.", field="text")
     return text.strip()
+
+
+def prepare_name(raw: str | None, field: str, settings: Settings) -> str | None:
+    """A session, source or author as it is stored.  Raises InvalidInput."""
+    name = check_name(raw, field)
+    return None if name is None else check_name(redact(clean_text(name), settings.redaction).text, field)
+
+
+def prepare_tags(raw: Sequence[str], settings: Settings) -> tuple[str, ...]:
+    """Tags as they are stored.  Raises InvalidInput."""
+    return check_tags([redact(clean_text(tag), settings.redaction).text for tag in check_tags(raw)])
 
 
 def check_position(value: int | None) -> int | None:

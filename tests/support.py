@@ -149,9 +149,10 @@ async def running(
     embedder = embedder or WordEmbedder()
     async with open_runtime(settings, embedder=embedder, now_ms=clock or Clock()) as noesis:
         app = build_app(settings, nullcontext(noesis))
-        async with app.lifespan():
-            product = Product(noesis, httpx.ASGITransport(app=app))  # type: ignore[arg-type]
-            try:
-                yield product
-            finally:
-                await product.close()
+        # Not by the application's lifespan: pytest ends a fixture in another task than it began in.
+        app.state.noesis = noesis
+        product = Product(noesis, httpx.ASGITransport(app=app))  # type: ignore[arg-type]
+        try:
+            yield product
+        finally:
+            await product.close()

@@ -68,6 +68,8 @@ def answer_problem(request: Request[Any, Any, Any], error: Exception) -> Respons
     if problem["status"] >= 500:
         _log(error, problem, str(request_id))
     headers = {"WWW-Authenticate": "Bearer"} if problem["status"] == 401 else {}
+    if isinstance(error, HTTPException) and error.headers and "allow" in error.headers:
+        headers["Allow"] = error.headers["allow"]
     if problem["status"] in (429, 503):
         headers["Retry-After"] = "30" if isinstance(error, TooManyRequests) else "5"
     return Response(

@@ -6,14 +6,13 @@ from typing import Any
 
 from litestar import Request, Response, get
 
-from noesis.api.access import Access, opens
+from noesis.api.access import Access, Wired, opens
 from noesis.dashboard.api_reference import groups
 from noesis.dashboard.rendering import base_url, page
-from noesis.runtime import Noesis
 
 
 @get("/docs", opt=opens(Access.EITHER), include_in_schema=False)
-async def show_docs(request: Request[Any, Any, Any], noesis: Noesis) -> Response[str]:
+async def show_docs(request: Request[Any, Any, Any], noesis: Wired) -> Response[str]:
     """Every operation with its parameters, body and a command that calls it."""
     address = base_url(request, https=noesis.settings.secure_cookies)
     document = request.app.openapi_schema.to_schema()

@@ -9,7 +9,7 @@ from litestar.datastructures import Cookie
 from litestar.params import FromQuery
 
 from noesis.admin import MIN_PASSWORD, SESSION_S, check_password
-from noesis.api.access import PAGE, PUBLIC, SESSION_COOKIE, has_session
+from noesis.api.access import PAGE, PUBLIC, SESSION_COOKIE, Wired, has_session
 from noesis.dashboard.forms import read_form, safe_next
 from noesis.dashboard.rendering import PageRequest, page, see
 from noesis.errors import InvalidInput, NoesisError, TooManyRequests, Unauthorized
@@ -21,7 +21,7 @@ _ACTOR = "administrator"
 
 
 @get("/setup", opt=PUBLIC, include_in_schema=False)
-async def show_setup(request: PublicRequest, noesis: Noesis, key: FromQuery[str] = "") -> Response[str]:
+async def show_setup(request: PublicRequest, noesis: Wired, key: FromQuery[str] = "") -> Response[str]:
     """The page behind the one-time link."""
     if await noesis.admin.is_set_up():
         return see("/login")
@@ -31,7 +31,7 @@ async def show_setup(request: PublicRequest, noesis: Noesis, key: FromQuery[str]
 
 
 @post("/setup", opt=PUBLIC, include_in_schema=False, status_code=200)
-async def set_up(request: PublicRequest, noesis: Noesis) -> Response[str]:
+async def set_up(request: PublicRequest, noesis: Wired) -> Response[str]:
     """Set the first password and log in with it."""
     fields = await read_form(request)
     key, password = fields.get("key", ""), fields.get("password", "")
@@ -49,7 +49,7 @@ async def set_up(request: PublicRequest, noesis: Noesis) -> Response[str]:
 
 
 @get("/login", opt=PUBLIC, include_in_schema=False)
-async def show_login(request: PublicRequest, noesis: Noesis) -> Response[str]:
+async def show_login(request: PublicRequest, noesis: Wired) -> Response[str]:
     """The log-in page, or the page wanted when somebody is logged in already."""
     wanted = safe_next(request.query_params.get("next"))
     if await has_session(request, noesis):
@@ -58,7 +58,7 @@ async def show_login(request: PublicRequest, noesis: Noesis) -> Response[str]:
 
 
 @post("/login", opt=PUBLIC, include_in_schema=False, status_code=200)
-async def log_in(request: PublicRequest, noesis: Noesis) -> Response[str]:
+async def log_in(request: PublicRequest, noesis: Wired) -> Response[str]:
     """Check the password; a wrong one counts against the address it came from."""
     fields = await read_form(request)
     wanted = safe_next(fields.get("next"))
@@ -73,7 +73,7 @@ async def log_in(request: PublicRequest, noesis: Noesis) -> Response[str]:
 
 
 @post("/logout", opt=PAGE, include_in_schema=False, status_code=200)
-async def log_out(request: PageRequest, noesis: Noesis) -> Response[str]:
+async def log_out(request: PageRequest, noesis: Wired) -> Response[str]:
     """End every session: there is one administrator, and a cookie that was copied dies as well."""
     await noesis.admin.end_sessions()
     await noesis.audit.record(request.auth.actor, "log-out")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from litestar import Response, get, post
 from litestar.params import FromPath
 
-from noesis.api.access import PAGE
+from noesis.api.access import PAGE, Wired
 from noesis.dashboard import edit_form
 from noesis.dashboard.edit_form import EditForm
 from noesis.dashboard.forms import MAX_FORM_BYTES, read_form
@@ -21,7 +21,7 @@ RAW, RENDERED = "raw", "rendered"
 
 
 @get("/memories/{memory_id:str}", opt=PAGE, include_in_schema=False)
-async def show_memory(request: PageRequest, noesis: Noesis, memory_id: FromPath[str]) -> Response[str]:
+async def show_memory(request: PageRequest, noesis: Wired, memory_id: FromPath[str]) -> Response[str]:
     """The whole text, raw or rendered, and everything known about it."""
     memory = await noesis.browsing.get(request.auth, memory_id)
     view = RENDERED if request.query_params.get("view") == RENDERED else RAW
@@ -37,7 +37,7 @@ async def show_memory(request: PageRequest, noesis: Noesis, memory_id: FromPath[
 
 
 @get("/memories/{memory_id:str}/edit", opt=PAGE, include_in_schema=False)
-async def show_edit(request: PageRequest, noesis: Noesis, memory_id: FromPath[str]) -> Response[str]:
+async def show_edit(request: PageRequest, noesis: Wired, memory_id: FromPath[str]) -> Response[str]:
     """The form that corrects it."""
     memory = await _not_deleted(request, noesis, memory_id)
     return _edit_page(request, noesis, memory, edit_form.form_of(memory), None)
@@ -50,7 +50,7 @@ async def show_edit(request: PageRequest, noesis: Noesis, memory_id: FromPath[st
     status_code=200,
     request_max_body_size=MAX_FORM_BYTES,
 )
-async def edit_memory(request: PageRequest, noesis: Noesis, memory_id: FromPath[str]) -> Response[str]:
+async def edit_memory(request: PageRequest, noesis: Wired, memory_id: FromPath[str]) -> Response[str]:
     """Save what the form changed; a mistake brings the form back as it was typed."""
     memory = await _not_deleted(request, noesis, memory_id)
     form = edit_form.read(await read_form(request))
@@ -66,14 +66,14 @@ async def edit_memory(request: PageRequest, noesis: Noesis, memory_id: FromPath[
 
 
 @get("/memories/{memory_id:str}/delete", opt=PAGE, include_in_schema=False)
-async def ask_delete(request: PageRequest, noesis: Noesis, memory_id: FromPath[str]) -> Response[str]:
+async def ask_delete(request: PageRequest, noesis: Wired, memory_id: FromPath[str]) -> Response[str]:
     """Ask before deleting."""
     memory = await _not_deleted(request, noesis, memory_id)
     return page(request, "delete.html", here="search", memory=detail(memory, noesis.now_ms()))
 
 
 @post("/memories/{memory_id:str}/delete", opt=PAGE, include_in_schema=False, status_code=200)
-async def delete_memory(request: PageRequest, noesis: Noesis, memory_id: FromPath[str]) -> Response[str]:
+async def delete_memory(request: PageRequest, noesis: Wired, memory_id: FromPath[str]) -> Response[str]:
     """Delete; its page then offers to bring it back."""
     memory = await noesis.editing.delete(request.auth, memory_id)
     await noesis.audit.record(request.auth.actor, "memory deleted", memory.id)
@@ -81,7 +81,7 @@ async def delete_memory(request: PageRequest, noesis: Noesis, memory_id: FromPat
 
 
 @post("/memories/{memory_id:str}/undelete", opt=PAGE, include_in_schema=False, status_code=200)
-async def undelete_memory(request: PageRequest, noesis: Noesis, memory_id: FromPath[str]) -> Response[str]:
+async def undelete_memory(request: PageRequest, noesis: Wired, memory_id: FromPath[str]) -> Response[str]:
     """Bring it back."""
     memory = await noesis.editing.undelete(request.auth, memory_id)
     await noesis.audit.record(request.auth.actor, "memory brought back", memory.id)
@@ -89,7 +89,7 @@ async def undelete_memory(request: PageRequest, noesis: Noesis, memory_id: FromP
 
 
 @post("/memories/{memory_id:str}/embed", opt=PAGE, include_in_schema=False, status_code=200)
-async def retry_vector(request: PageRequest, noesis: Noesis, memory_id: FromPath[str]) -> Response[str]:
+async def retry_vector(request: PageRequest, noesis: Wired, memory_id: FromPath[str]) -> Response[str]:
     """Let the worker try a failed vector again."""
     memory = await noesis.filling.retry(request.auth, memory_id)
     await noesis.jobs.enqueue("embed_pending", key="embed_pending")

@@ -9,7 +9,7 @@ import msgspec
 from litestar import Response, get
 from litestar.datastructures import State
 
-from noesis.api.access import PAGE
+from noesis.api.access import PAGE, Wired
 from noesis.dashboard import search_form
 from noesis.dashboard.presenters import Row, hit_row, row, took
 from noesis.dashboard.rendering import PageRequest, base_url, page
@@ -40,7 +40,7 @@ class AgentNames(msgspec.Struct, frozen=True):
 
 
 @get("/", opt=PAGE, include_in_schema=False)
-async def show_search(request: PageRequest, noesis: Noesis, state: State) -> Response[str]:
+async def show_search(request: PageRequest, noesis: Wired, state: State) -> Response[str]:
     """Search, or without a question the newest memories."""
     form = search_form.read(request.query_params)
     results = await _results(request.auth, noesis, form)

@@ -62,7 +62,10 @@ class Embedder(Protocol):
     """
 
     async def identity(self) -> EmbedderIdentity:
-        """Who this is.  Cheap after the first call.  Raises EmbedderUnavailable."""
+        """Who this is.  Cheap after the first call.
+
+        Raises EmbedderUnavailable, or EmbedderMismatch when what is there is no usable model.
+        """
         ...
 
     async def embed_documents(self, texts: Sequence[str]) -> list[Vector | EmbeddingFailure]:
@@ -78,7 +81,10 @@ class Embedder(Protocol):
         ...
 
     def count_tokens(self, text: str) -> int:
-        """How many tokens the model reads for `text`; an upper estimate where it cannot be known."""
+        """How many tokens the model reads for `text` as a document, its prefix and special tokens included.
+
+        An estimate, high for prose, where it cannot be known.  Above `max_tokens` there will be windows.
+        """
         ...
 
     @property

@@ -10,13 +10,12 @@ import sqlalchemy as sa
 from noesis.errors import Conflict
 from noesis.ledger.table import ENDED, Beat, Job, NewJob, Standing, due, get, live, select, slots, table
 
+CLOCK_SKEW_MS = 60_000  # two machines that differ by less do not undo each other's slots
+
 
 def _change(connection: sa.Connection, job_id: str, **values: Any) -> Job:
     connection.execute(sa.update(table).where(table.c.id == job_id).values(**values))
     return get(connection, job_id)
-
-
-CLOCK_SKEW_MS = 60_000  # two machines that differ by less do not undo each other's slots
 
 
 def change_run(connection: sa.Connection, job_id: str, claims: int, **values: Any) -> bool:

@@ -132,9 +132,7 @@ async def _sweep(jobs: Jobs) -> None:
         log.warning("job %s %s was left by a worker that is gone; it is %s", job.name, job.id, job.state)
 
 
-async def _run_crons(
-    jobs: Jobs, crons: Sequence[Cron], taken: dict[str, int], runtime: Any
-) -> None:
+async def _run_crons(jobs: Jobs, crons: Sequence[Cron], taken: dict[str, int], runtime: Any) -> None:
     for cron in crons:
         slot = slot_ms(cron, jobs.now_ms())
         if taken.get(cron.name) == slot:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from contextlib import nullcontext
 
 import msgspec
@@ -23,11 +22,11 @@ class Secrets(msgspec.Struct, frozen=True):
 
 
 @pytest.fixture
-async def app(product: Product) -> AsyncIterator[Litestar]:
+def app(product: Product) -> Litestar:
     """A second application around the product's runtime."""
     built = build_app(product.noesis.settings, nullcontext(product.noesis))
-    async with built.lifespan():
-        yield built
+    built.state.noesis = product.noesis
+    return built
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ import uvicorn
 from noesis.api.app import build_app
 from noesis.runtime import Noesis, open_runtime
 from noesis.settings import Settings
-from tests.dashboard.fake_embedder import FakeEmbedder
+from tests.support import WordEmbedder
 
 T = TypeVar("T")
 
@@ -25,14 +25,14 @@ class Served:
     """A running server; `run` executes a coroutine on its loop with its runtime."""
 
     def __init__(self, directory: Path) -> None:
-        self.embedder = FakeEmbedder()
+        self.embedder = WordEmbedder()
         self._noesis: Noesis | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._socket = socket.socket()
         self._socket.bind(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
         settings = Settings(data=directory)
-        app = build_app(settings, self._runtime(settings))
+        app: Any = build_app(settings, self._runtime(settings))
         self._server = uvicorn.Server(uvicorn.Config(app, log_level="error", lifespan="on"))
         self._thread = threading.Thread(target=self._serve)
 

@@ -7,7 +7,6 @@ import pytest
 
 from noesis.api.access import SESSION_COOKIE
 from noesis.runtime import Noesis
-from noesis.settings import Settings
 from tests.dashboard.conftest import PASSWORD
 
 
@@ -136,8 +135,8 @@ class TestSecureCookies:
     """Behind a proxy with HTTPS."""
 
     @pytest.fixture
-    def settings(self, settings: Settings) -> Settings:
-        return Settings(data=settings.data, secure_cookies=True)
+    def environ(self) -> dict[str, str]:
+        return {"NOESIS_SECURE_COOKIES": "true"}
 
     async def test_the_cookie_travels_encrypted_only(
         self, visitor: httpx.AsyncClient, noesis: Noesis

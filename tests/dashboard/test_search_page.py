@@ -7,7 +7,7 @@ import httpx
 from noesis.memory import DAY_MS, MemoryType
 from noesis.runtime import Noesis
 from tests.dashboard.conftest import remember
-from tests.dashboard.fake_embedder import FakeEmbedder
+from tests.support import WordEmbedder
 
 
 async def test_without_any_memory_it_says_how_to_begin(admin: httpx.AsyncClient) -> None:
@@ -112,10 +112,10 @@ async def test_a_wrong_value_is_named_and_the_form_stays(admin: httpx.AsyncClien
 
 
 async def test_a_search_without_the_embedder_says_so(
-    admin: httpx.AsyncClient, noesis: Noesis, embedder: FakeEmbedder
+    admin: httpx.AsyncClient, noesis: Noesis, embedder: WordEmbedder
 ) -> None:
     await remember(noesis, "tea at four")
-    embedder.out = True
+    embedder.down = True
     degraded = await admin.get("/?q=tea")
     assert "Answered by keyword only" in degraded.text
     assert "<mark>tea</mark>" in degraded.text
@@ -125,9 +125,9 @@ async def test_a_search_without_the_embedder_says_so(
 
 
 async def test_a_memory_without_a_vector_is_flagged(
-    admin: httpx.AsyncClient, noesis: Noesis, embedder: FakeEmbedder
+    admin: httpx.AsyncClient, noesis: Noesis, embedder: WordEmbedder
 ) -> None:
-    embedder.out = True
+    embedder.down = True
     memory_id = await remember(noesis, "stored in an outage")
     assert "words only" in (await admin.get("/")).text
     assert "found by words until it is made" in (await admin.get(f"/memories/{memory_id}")).text

@@ -10,6 +10,8 @@ import pytest
 
 ALLOWED = {
     "real-ollama": "needs a real Ollama, named by NOESIS_TEST_OLLAMA_URL",
+    "no-ptrace": "the machine does not let this user trace a process",
+    "no-weights": "the package that carries a model's weights cannot be had",
     "no-mount": "the machine does not let this user mount file systems",
     "no-cgroup": "the machine does not let this user limit memory",
     "not-root": "needs root, for instance to make a file of another owner",

@@ -10,10 +10,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 
 from noesis.control import Control
 from noesis.jobs import Jobs
 from noesis.ledger import JobFilter, Ledger
+from noesis.ledger.table import slots
 from noesis.worker import Cron, Handler, JobContext
 from tests.worker import program
 from tests.worker.conftest import STALE_S, ended, until, wall_ms, working
@@ -220,7 +222,13 @@ async def test_missed_slots_are_run_once_after_a_pause(ledger: Ledger) -> None:
     jobs = Jobs(ledger, redis_url=None, now_ms=wall_ms)
     counting = Counting()
     cron = Cron(name="often", job="count", every_ms=3_600_000)
+
+    async def remembered() -> bool:
+        count = sa.select(sa.func.count()).select_from(slots)
+        return bool(await ledger._run(lambda connection: connection.scalar(count)))
+
     async with working(jobs, counting.handlers, [cron]):
+        await until(remembered)
         await asyncio.sleep(0.2)
     assert not counting.runs, "the first slot ever seen is only remembered"
     day = 86_400_000
