@@ -15,7 +15,12 @@ from typing import Any
 
 import msgspec
 
-START_WITHIN_S = 60.0
+from noesis.memory import Role
+from noesis.runtime import open_control, system_now_ms
+from noesis.settings import load
+from noesis.tokens import Tokens
+
+START_WITHIN_S = 180.0
 _STOP_WITHIN_S = 20.0
 _LOOK_S = 0.05
 _TIMEOUT_S = 900.0
@@ -95,18 +100,15 @@ class Server:
 
 
 @contextlib.contextmanager
-def serving(directory: Path, **settings: str) -> Iterator[Server]:
+def serving(directory: Path, token: str, **settings: str) -> Iterator[Server]:
     """The product on a data directory until the context ends.  Raises BenchError.
 
-    `settings` are NOESIS_* variables by their whole names; others come from the environment, except
-    that the embedder is the local one unless named.
+    `token` is an administrator's; `settings` are as `environment` takes them.
     """
-    environ = environment(directory, settings)
-    token = _new_token(directory, environ)
     port = free_port()
     with (directory / "server.log").open("ab") as log:
         words = [_program(), "up", "--data", str(directory), "--host", "127.0.0.1", "--port", str(port)]
-        process = subprocess.Popen(words, env=environ, stdout=log, stderr=log)
+        process = subprocess.Popen(words, env=environment(directory, settings), stdout=log, stderr=log)
         try:
             server = Server(port, process.pid, token)
             _wait_until_ready(server, process, directory / "server.log")
@@ -115,8 +117,22 @@ def serving(directory: Path, **settings: str) -> Iterator[Server]:
             _end(process)
 
 
+async def new_token(directory: Path) -> str:
+    """The secret of a new administrator's token.  Raises SettingsError."""
+    control = open_control(load(environment(directory, {})))
+    try:
+        _, secret = await Tokens(control, system_now_ms).create(Role.ADMIN, [], "benchmark")
+    finally:
+        control.close()
+    return secret
+
+
 def environment(directory: Path, settings: Mapping[str, str]) -> dict[str, str]:
-    """The variables the product is started with."""
+    """The variables the product is started with.
+
+    `settings` are NOESIS_* variables by their whole names; others come from the environment, except
+    that the embedder is the local one unless named.
+    """
     inherited = {name: value for name, value in os.environ.items() if name not in _CLIENT_SETTINGS}
     return {"NOESIS_EMBEDDER": "local", **inherited, **settings, "NOESIS_DATA": str(directory)}
 
@@ -130,14 +146,6 @@ def free_port() -> int:
 
 def _program() -> str:
     return str(Path(sys.executable).with_name("noesis"))
-
-
-def _new_token(directory: Path, environ: Mapping[str, str]) -> str:
-    words = [_program(), "token", "create", "--scope", "admin", "--name", "benchmark", "--json"]
-    made = subprocess.run([*words, "--data", str(directory)], env=environ, capture_output=True, check=False)
-    if made.returncode:
-        raise BenchError(f"No token could be made: {made.stderr.decode().strip()}")
-    return str(msgspec.json.decode(made.stdout)["token"])
 
 
 def _wait_until_ready(server: Server, process: subprocess.Popen[bytes], log: Path) -> None:

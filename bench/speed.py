@@ -21,7 +21,7 @@ from bench import verdicts
 from bench.reading import Direct, ask, compare
 from bench.sample import Sample
 from bench.seeding import AGENT, seed
-from bench.server import Server, environment, free_port, serving
+from bench.server import Server, environment, free_port, new_token, serving
 from bench.tables import machine
 from bench.verdicts import Found, Size
 from bench.writing import Rate, rate
@@ -63,13 +63,14 @@ async def measure(rows: Sequence[int], questions: int, seconds: float, say: Say)
                 began = time.perf_counter()
                 await seed(noesis, sample)
                 say(f"{count:,} memories stored and indexed in {time.perf_counter() - began:.0f} s")
-                with serving(directory) as server:
+                token = await new_token(directory)
+                with serving(directory, token) as server:
                     sizes.append(await _read(noesis, server, sample, questions))
                     say(f"{count:,} memories searched")
                     if number == 0:
                         rates += await _write(noesis, server, sample, seconds, embedding=True)
                 if number == 0:
-                    with serving(directory, **without_embedder()) as server:
+                    with serving(directory, token, **without_embedder()) as server:
                         rates += await _write(noesis, server, sample, seconds, embedding=False)
                     say("writes done")
     return Found(machine(), sizes, rates)

@@ -74,7 +74,7 @@ class Browsing:
 
 async def find_rows(store: Store, scope: Scope, memory_id: str) -> list[Row]:
     """All rows of one memory the caller owns, in chunk order; the active table wins.  Raises NotFound."""
-    condition = equals(Column.PARENT_ID, memory_id) & agent_condition(scope.agent)
+    condition = equals(Column.PARENT_ID, memory_id) & agent_condition(scope.whose)
     for table in (store.active, store.archive):
         rows = sorted(await table.rows(condition), key=lambda row: row.chunk)
         if rows:

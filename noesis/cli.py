@@ -105,8 +105,15 @@ def api(data: Path | None, host: str | None, port: int | None) -> None:
 
 @main.command()
 @click.option("--data", type=Path, help="Directory that holds everything (NOESIS_DATA).")
-def worker(data: Path | None) -> None:
+@click.option("--check", is_flag=True, help="Only say whether a worker is at work; exit code 1 when not.")
+def worker(data: Path | None, check: bool) -> None:
     """Run the worker alone."""
+    if check:
+        from noesis.runtime import worker_is_there
+
+        there = asyncio.run(worker_is_there(load(os.environ, data=data)))
+        click.echo("A worker is at work." if there else "No worker gave a sign of life within the last minute.")
+        sys.exit(0 if there else 1)
     from noesis.processes import serve_worker
 
     _serve(serve_worker, data=data)

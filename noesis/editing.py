@@ -100,7 +100,8 @@ class _OwnedChange:
 
     def owned(self, rows: Sequence[Row]) -> Sequence[Row]:
         """The rows, or NotFound when there are none or they are another agent's."""
-        if not rows or self._scope.agent not in (None, rows[0].agent_id):
+        whose = self._scope.whose
+        if not rows or whose not in (None, rows[0].agent_id):
             raise NotFound("There is no memory with this id.")
         return rows
 

@@ -131,7 +131,8 @@ class RetryChange:
         (memory_id,) = self.memory_ids
         active = view.active(memory_id)
         rows = active or view.archived(memory_id)
-        if not rows or self._scope.agent not in (None, rows[0].agent_id):
+        whose = self._scope.whose
+        if not rows or whose not in (None, rows[0].agent_id):
             raise NotFound("There is no memory with this id.")
         again = [
             msgspec.structs.replace(

@@ -14,6 +14,7 @@ from noesis.errors import NoesisError
 from noesis.filling import Filling
 from noesis.jobs import Jobs
 from noesis.memory import to_datetime
+from noesis.presence import Presence
 from noesis.store import Dropped, Store
 from noesis.store.filters import EVERYTHING
 from noesis.vectors import Vectors
@@ -59,6 +60,7 @@ class HealthCheck:
         vectors: Vectors,
         filling: Filling,
         jobs: Jobs,
+        presence: Presence,
         data_dir: Path,
         now_ms: Callable[[], int],
     ) -> None:
@@ -66,6 +68,7 @@ class HealthCheck:
         self._vectors = vectors
         self._filling = filling
         self._jobs = jobs
+        self._presence = presence
         self._data_dir = data_dir
         self._now_ms = now_ms
         self._since: dict[str, tuple[State, int]] = {}
@@ -80,6 +83,7 @@ class HealthCheck:
             await self._check_store(),
             await self._check_embedder(),
             await self._check_queue(),
+            await self._check_worker(),
             self._check_disk(),
         ]
         dated = tuple(msgspec.structs.replace(part, since=self._since_when(part)) for part in parts)
@@ -140,6 +144,17 @@ class HealthCheck:
             summary=status.warning or "Redis does not answer.",
             still_works="Everything; jobs are read from the ledger, a little later.",
             what_to_do="Start Redis again, or look at NOESIS_REDIS_URL.",
+        )
+
+    async def _check_worker(self) -> Part:
+        if await self._presence.is_there():
+            return Part(name="worker", state="ok", summary="A worker is at work.")
+        return Part(
+            name="worker",
+            state="degraded",
+            summary="No worker gave a sign of life within the last minute.",
+            still_works="Storing and searching; vectors, upkeep and other long work wait.",
+            what_to_do="Start it: `noesis worker`, or `noesis up` for everything in one process.",
         )
 
     def _check_disk(self) -> Part:

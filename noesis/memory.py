@@ -100,13 +100,23 @@ class Scope(msgspec.Struct, frozen=True):
     may_read_across: bool = False
     actor: str = ""
 
+    @property
+    def whose(self) -> str | None:
+        """The agent whose memories are meant, or None for all of them, which only an administrator may mean.
+
+        Raises InvalidInput when anybody else names no agent.
+        """
+        if self.agent is None and self.role is not Role.ADMIN:
+            raise _agent_missing()
+        return self.agent
+
     def readable(self, *, cross_agent: bool = False, agent: str | None = None) -> str | None:
         """The agent whose memories may be read, or None for all.
 
         `agent` narrows it to one; naming another than oneself takes `cross_agent` and the
-        permission for it.  Raises Forbidden.
+        permission for it.  Raises Forbidden, and InvalidInput as `whose` does.
         """
-        if self.agent is None or (agent is not None and agent == self.agent):
+        if self.whose is None or (agent is not None and agent == self.agent):
             return agent
         if not cross_agent:
             if agent is not None:
@@ -124,9 +134,7 @@ class Scope(msgspec.Struct, frozen=True):
         Raises InvalidInput when none is named, Forbidden when it is another.
         """
         if self.agent is None:
-            raise InvalidInput(
-                "Name the agent: send its name in the X-Noesis-Agent header.", field="X-Noesis-Agent"
-            )
+            raise _agent_missing()
         if agent is not None and agent != self.agent:
             raise Forbidden("Memories are written in the caller's own name only.")
         return self.agent
@@ -136,6 +144,10 @@ class Scope(msgspec.Struct, frozen=True):
         order = list(Role)
         if order.index(self.role) < order.index(role):
             raise Forbidden(f"This needs a token of the role {role.value}.")
+
+
+def _agent_missing() -> InvalidInput:
+    return InvalidInput("Name the agent: send its name in the X-Noesis-Agent header.", field="X-Noesis-Agent")
 
 
 class Memory(msgspec.Struct, frozen=True, kw_only=True):

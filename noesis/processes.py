@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import socket
 from collections.abc import Callable
 
 import uvicorn
 
 from noesis.api.app import build_app
-from noesis.errors import SettingsError
+from noesis.errors import QueueUnavailable, SettingsError
 from noesis.logs import configure
 from noesis.redis_server import embedded_redis
 from noesis.runtime import Noesis, open_runtime
 from noesis.settings import Settings
 from noesis.worker import run_worker
 from noesis.worker.tasks import CRONS, HANDLERS
+
+logger = logging.getLogger("noesis.processes")
 
 Announce = Callable[[str], None]
 
@@ -29,12 +32,10 @@ async def serve_all(settings: Settings, announce: Announce) -> None:
     configure(settings.log_level)
     with listen(settings) as listener:
         async with contextlib.AsyncExitStack() as stack:
-            redis_url = settings.redis_url or await stack.enter_async_context(
-                embedded_redis(settings.data_dir / "queue")
-            )
+            redis_url = settings.redis_url or await _own_redis(settings, stack)
             noesis = await stack.enter_async_context(open_runtime(settings, redis_url=redis_url))
             stop = asyncio.Event()
-            worker = asyncio.create_task(run_worker(HANDLERS, noesis.jobs, CRONS, runtime=noesis, stop=stop))
+            worker = asyncio.create_task(_work(noesis, stop=stop))
             try:
                 await _serve(settings, noesis, listener, announce)
             finally:
@@ -54,7 +55,26 @@ async def serve_worker(settings: Settings) -> None:
     """The worker."""
     configure(settings.log_level)
     async with open_runtime(settings) as noesis:
-        await run_worker(HANDLERS, noesis.jobs, CRONS, runtime=noesis, signals=True)
+        await _work(noesis, signals=True)
+
+
+async def _work(noesis: Noesis, *, stop: asyncio.Event | None = None, signals: bool = False) -> None:
+    """Run jobs, and leave a sign of life for whoever looks."""
+    beating = asyncio.create_task(noesis.presence.keep())
+    try:
+        await run_worker(HANDLERS, noesis.jobs, CRONS, runtime=noesis, stop=stop, signals=signals)
+    finally:
+        beating.cancel()
+        await asyncio.gather(beating, return_exceptions=True)
+
+
+async def _own_redis(settings: Settings, stack: contextlib.AsyncExitStack) -> str | None:
+    """The queue's own server, or None when it cannot run here: the worker polls the ledger then."""
+    try:
+        return await stack.enter_async_context(embedded_redis(settings.data_dir / "queue"))
+    except QueueUnavailable as error:
+        logger.warning("no queue server: %s", error.message)
+        return None
 
 
 async def _serve(settings: Settings, noesis: Noesis, listener: socket.socket, announce: Announce) -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 Scores = npt.NDArray[np.float32]
+Flags = npt.NDArray[np.bool_]
 
 PRIORITY_SHARE = 0.05
 """How much of the whole score a priority of 100 adds over one of 0.
@@ -26,18 +27,22 @@ def scaled(scores: Scores) -> Scores:
 
 
 def contributions(
-    vector: Scores, keyword: Scores, priorities: Scores, vector_weight: float
+    vector: Scores, keyword: Scores, priorities: Scores, vector_weight: float, *, has_vector: Flags
 ) -> dict[str, Scores]:
     """What each part adds to each candidate's score in 0..1; the sum is the score.
 
     Both legs' scores must be known for every candidate: with "absent = 0" the strongest keyword hit
     outside the vector leg's top loses against any middling vector hit, and the fusion against BM25
-    alone.  Priorities run from 0 to 100.
+    alone.  A candidate that has no vector yet is judged by its words alone, for the same reason.
+    Priorities run from 0 to 100.
     """
     rest = 1 - PRIORITY_SHARE
+    by_meaning = np.zeros_like(vector)
+    by_meaning[has_vector] = scaled(vector[has_vector])
+    weights = np.where(has_vector, vector_weight, 0.0).astype(np.float32)
     return {
-        "vector": rest * vector_weight * scaled(vector),
-        "keyword": rest * (1 - vector_weight) * scaled(keyword),
+        "vector": rest * weights * by_meaning,
+        "keyword": rest * (1 - weights) * scaled(keyword),
         "priority": PRIORITY_SHARE * priorities / 100,
     }
 

@@ -23,6 +23,7 @@ from noesis.health import HealthCheck, said_of
 from noesis.indexing import Indexing
 from noesis.jobs import Jobs
 from noesis.ledger import Ledger
+from noesis.presence import Presence
 from noesis.search import Search
 from noesis.settings import Settings
 from noesis.stats import Statistics
@@ -57,6 +58,7 @@ class Noesis(msgspec.Struct, kw_only=True):
     agents: Agents
     admin: Admin
     audit: Audit
+    presence: Presence
     health: HealthCheck
 
 
@@ -90,6 +92,7 @@ async def open_runtime(
         if settings.admin_password is not None:
             await admin.adopt_password(settings.admin_password)
         filling = Filling(store, vectors, now_ms)
+        presence = Presence(control, now_ms)
         activity = ActivityLog(control, now_ms)
         if store.dropped:
             await activity.record("recovery", said_of(store.dropped), level="warning")
@@ -112,7 +115,8 @@ async def open_runtime(
             agents=Agents(control, now_ms),
             admin=admin,
             audit=Audit(control, now_ms),
-            health=HealthCheck(store, vectors, filling, jobs, settings.data_dir, now_ms),
+            presence=presence,
+            health=HealthCheck(store, vectors, filling, jobs, presence, settings.data_dir, now_ms),
         )
 
 
@@ -123,3 +127,12 @@ def open_control(settings: Settings) -> Control:
         return Control.open(settings.database_url or sqlite_url(settings.data_dir / "control.sqlite"))
     except OSError as error:
         raise SettingsError(f"NOESIS_DATA ({settings.data_dir}) cannot be used: {error.strerror}.") from error
+
+
+async def worker_is_there(settings: Settings) -> bool:
+    """Whether a worker of this instance is alive, from the control database alone."""
+    control = open_control(settings)
+    try:
+        return await Presence(control, system_now_ms).is_there()
+    finally:
+        control.close()

@@ -93,8 +93,9 @@ class Search:
         weight = {Mode.HYBRID: self._settings.vector_weight, Mode.VECTOR: 1.0, Mode.KEYWORD: 0.0}[query.mode]
         if not any(candidate.vector_rank or candidate.vector_score for candidate in candidates):
             weight = 0.0
+        has_vector = np.array([candidate.row.vector is not None for candidate in candidates])
         priorities = np.array([candidate.row.priority for candidate in candidates], dtype=np.float32)
-        parts = contributions(vector, keyword, priorities, weight)
+        parts = contributions(vector, keyword, priorities, weight, has_vector=has_vector)
         total = np.sum(list(parts.values()), axis=0)
         best = best_of_each([candidate.row.parent_id for candidate in candidates], total)
         vectors = matrix([candidates[index].row for index in best])

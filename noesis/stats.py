@@ -54,7 +54,7 @@ class Statistics:
 
     async def stats(self, scope: Scope) -> Stats:
         """Counts of the caller's memories; the disk's figures only for who sees all of them."""
-        agent = agent_condition(scope.agent)
+        agent = agent_condition(scope.whose)
         return Stats(
             active=await _counts(self._store.active, agent & live_condition(self._now_ms())),
             archive=await _counts(self._store.archive, agent & archived_condition()),

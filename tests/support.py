@@ -12,7 +12,7 @@ import httpx
 import numpy as np
 
 from noesis.api.app import build_app
-from noesis.embedding import EmbedderIdentity, EmbeddingFailure, ModelStatus, Vector
+from noesis.embedding import Embedder, EmbedderIdentity, EmbeddingFailure, ModelStatus, Vector
 from noesis.errors import EmbedderUnavailable
 from noesis.memory import Role
 from noesis.runtime import Noesis, open_runtime
@@ -140,7 +140,7 @@ class Product:
 async def running(
     directory: Path,
     *,
-    embedder: WordEmbedder | None = None,
+    embedder: Embedder | None = None,
     clock: Clock | None = None,
     environ: dict[str, str] | None = None,
 ) -> AsyncIterator[Product]:

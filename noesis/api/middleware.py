@@ -81,10 +81,8 @@ class Perimeter:
 
 def host_name(host: str) -> str:
     """The name in a Host header, lower-cased, without the port."""
-    name = host.strip().lower()
-    if name.startswith("["):
-        return name.split("]", 1)[0] + "]"
-    return name.rsplit(":", 1)[0] if name.count(":") == 1 else name
+    name, colon, port = host.strip().lower().rpartition(":")
+    return name if colon and port.isdecimal() else f"{name}{colon}{port}"
 
 
 def _request_id(headers: Iterable[tuple[bytes, bytes]]) -> str:

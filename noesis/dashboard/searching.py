@@ -54,7 +54,7 @@ async def show_search(request: PageRequest, noesis: Wired, state: State) -> Resp
         results=results,
         without_filters=search_form.address(SearchForm(q=form.q)),
         by_words=search_form.address(form, mode=Mode.KEYWORD.value),
-        choices=await _choices(request.auth, noesis, state),
+        choices=await _choices(request.auth, noesis, state, {row.agent for row in results.rows}),
         base_url=base_url(request, https=noesis.settings.secure_cookies),
     )
 
@@ -100,19 +100,22 @@ async def _newest(scope: Scope, noesis: Noesis, form: SearchForm) -> Results:
     )
 
 
-async def _choices(scope: Scope, noesis: Noesis, state: State) -> dict[str, Any]:
+async def _choices(scope: Scope, noesis: Noesis, state: State, seen: set[str]) -> dict[str, Any]:
     return {
-        "agents": await _agent_names(scope, noesis, state),
+        "agents": await _agent_names(scope, noesis, state, seen),
         "types": [kind.value for kind in MemoryType],
         "archive": [use.value for use in ArchiveUse if use is not ArchiveUse.AUTO],
         "modes": [mode.value for mode in Mode if mode is not Mode.HYBRID],
     }
 
 
-async def _agent_names(scope: Scope, noesis: Noesis, state: State) -> tuple[str, ...]:
-    """Counting reads every row, so a page for each key stroke asks once in a while only."""
+async def _agent_names(scope: Scope, noesis: Noesis, state: State, seen: set[str]) -> tuple[str, ...]:
+    """Every agent's name.  Counting reads every row, so pages for each key stroke share an answer.
+
+    It is taken anew when it is old or when the page shows an agent (`seen`) that it does not name.
+    """
     known: AgentNames | None = state.get("dashboard_agent_names")
-    if known is None or known.until < time.monotonic():
+    if known is None or known.until < time.monotonic() or not seen.issubset(known.names):
         stats = await noesis.statistics.stats(scope)
         names = tuple(sorted({*stats.active.by_agent, *stats.archive.by_agent}))
         known = AgentNames(names, time.monotonic() + _NAMES_FOR_S)

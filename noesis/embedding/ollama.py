@@ -137,6 +137,7 @@ class OllamaEmbedder:
         except OllamaTrouble as trouble:
             self._note(trouble)
         else:
+            self._link.breaker.probe_succeeded()
             if digest is None or self._status.state != "unsuitable":
                 self._note_installed(digest is not None)
         return self._status

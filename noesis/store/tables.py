@@ -25,6 +25,7 @@ from noesis.store.schema import (
     to_arrow,
     vector_field,
 )
+from noesis.store.stop_words import STOP_WORDS
 
 T = TypeVar("T")
 Matches = tuple[list[Row], npt.NDArray[np.float32]]
@@ -42,6 +43,7 @@ def keyword_index() -> FTS:
         language="English",
         stem=True,
         remove_stop_words=True,
+        custom_stop_words=list(STOP_WORDS),
         ascii_folding=True,
         with_position=False,
     )

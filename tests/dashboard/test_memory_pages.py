@@ -52,7 +52,7 @@ async def test_it_never_expires_in_words(admin: httpx.AsyncClient, noesis: Noesi
 
 async def test_a_life_of_a_century_is_shown(admin: httpx.AsyncClient, noesis: Noesis) -> None:
     memory_id = await remember(noesis, "for long", ttl_days=36_500)
-    assert "in 99 years" in (await admin.get(f"/memories/{memory_id}")).text
+    assert "in 100 years" in (await admin.get(f"/memories/{memory_id}")).text
 
 
 async def test_the_rendered_view_is_its_own_address(admin: httpx.AsyncClient, noesis: Noesis) -> None:

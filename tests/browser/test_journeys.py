@@ -1,0 +1,174 @@
+"""What people do with the dashboard, from the first minute on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from playwright.sync_api import Browser, expect
+
+from tests.browser.conftest import PASSWORD, Opener, remember, watched
+from tests.browser.server import Served, serving
+
+
+def test_the_first_run_goes_through_the_link(chromium: Browser, tmp_path: Path) -> None:
+    with serving(tmp_path) as served:
+        key = served.run(lambda noesis: noesis.admin.new_setup_secret())
+        with watched(chromium, served) as window:
+            page = window.goto("/")
+            expect(page.get_by_text("This Noesis has no password yet")).to_be_visible()
+            window.goto(f"/setup?key={key}")
+            page.get_by_label("Password", exact=True).fill(PASSWORD)
+            page.get_by_label("The same again").fill(PASSWORD)
+            page.get_by_role("button", name="Set password").click()
+            expect(page.get_by_text("you are logged in")).to_be_visible()
+            expect(page.get_by_role("heading", name="Nothing is remembered yet")).to_be_visible()
+            expect(page.get_by_text(f"{served.url}/api/v1/memories")).to_be_visible()
+            remember(served, "Releases go out on Tuesdays.")
+            page.get_by_role("link", name="when do we release").click()
+            expect(page.get_by_role("link", name="Releases go out on Tuesdays.")).to_be_visible()
+
+
+def test_logging_in_leads_to_the_page_that_was_asked_for(window: Opener, served: Served) -> None:
+    remember(served, "The printer is called Hermes.")
+    with window(logged_in=False) as visitor:
+        page = visitor.goto("/?q=printer")
+        page.get_by_label("Password").fill("not this one")
+        page.get_by_role("button", name="Log in").click()
+        expect(page.get_by_text("The password is not right.")).to_be_visible()
+        page.get_by_label("Password").fill(PASSWORD)
+        page.get_by_role("button", name="Log in").click()
+        expect(page).to_have_url(f"{served.url}/?q=printer")
+        expect(page.locator("mark")).to_have_text("printer")
+        page.get_by_role("button", name="Log out").click()
+        expect(page.get_by_text("You are logged out")).to_be_visible()
+        visitor.goto("/")
+        expect(page.get_by_role("heading", name="Log in")).to_be_visible()
+
+
+def test_hits_follow_the_typing_and_the_address_follows_the_hits(window: Opener, served: Served) -> None:
+    remember(served, "Ferrets sleep for eighteen hours.", "zoo")
+    remember(served, "Ferrets dislike lemons.", "kitchen")
+    with window() as visitor:
+        page = visitor.goto("/")
+        page.locator("#q").press_sequentially("ferrets", delay=5)
+        expect(page.locator(".hit mark")).to_have_count(2)
+        expect(page).to_have_url(f"{served.url}/?q=ferrets")
+        expect(page.locator("#q")).to_be_focused()
+        page.get_by_label("Agent").select_option("kitchen")
+        expect(page.locator(".hit mark")).to_have_count(1)
+        expect(page).to_have_url(f"{served.url}/?q=ferrets&agent=kitchen")
+        page.get_by_text("why?").click()
+        expect(page.get_by_role("cell", name="rank 1, BM25")).to_be_visible()
+        page.reload()
+        expect(page.locator(".hit")).to_have_count(1)
+        page.locator(".hit-link").click()
+        expect(page.get_by_role("heading", name="Ferrets dislike lemons.")).to_be_visible()
+        page.go_back()
+        expect(page.locator("#q")).to_have_value("ferrets")
+        expect(page.locator(".hit")).to_have_count(1)
+
+
+def test_an_ended_session_is_noticed_while_typing(window: Opener, served: Served) -> None:
+    with window() as visitor:
+        page = visitor.goto("/?q=anything")
+        visitor.context.clear_cookies()
+        page.locator("#q").press_sequentially(" else", delay=5)
+        expect(page.get_by_role("heading", name="Log in")).to_be_visible()
+
+
+def test_a_fault_while_typing_shows_its_page_in_place_of_the_hits(window: Opener, served: Served) -> None:
+    with window() as visitor:
+        page = visitor.goto("/?q=anything&mode=vector")
+        served.embedder.down = True
+        try:
+            page.locator("#q").fill("something new")
+            expect(page.get_by_text("The embedder does not answer.")).to_be_visible()
+            page.get_by_role("link", name="Search by words instead").click()
+            expect(page.locator("#mode")).to_have_value("keyword")
+        finally:
+            served.embedder.down = False
+
+
+def edit_delete_undo(window: Opener, served: Served, text: str, *, scripts: bool) -> None:
+    memory_id = remember(served, text)
+    with window(java_script_enabled=scripts) as visitor:
+        page = visitor.goto(f"/memories/{memory_id}")
+        page.get_by_role("link", name="Edit").click()
+        page.get_by_label("Text").fill(f"{text}\n\nwith more lines")
+        page.get_by_label("Priority").fill("101")
+        page.get_by_label("Tags").fill("one, two")
+        page.get_by_role("button", name="Save").click()
+        expect(page.get_by_text("whole number from 0 to 100")).to_be_visible()
+        expect(page.get_by_label("Tags")).to_have_value("one, two")
+        page.get_by_label("Priority").fill("99")
+        page.get_by_role("button", name="Save").click()
+        expect(page.get_by_text("Saved.")).to_be_visible()
+        expect(page.locator("pre.raw")).to_have_text(f"{text}\n\nwith more lines")
+        expect(page.get_by_text("99 (set by hand)")).to_be_visible()
+        page.get_by_role("link", name="Delete…").click()
+        page.get_by_role("button", name="Delete").click()
+        expect(page.get_by_text("no search and no agent finds it")).to_be_visible()
+        page.get_by_role("button", name="Bring it back").click()
+        expect(page.get_by_text("It is back.")).to_be_visible()
+        expect(page.get_by_role("link", name="Edit")).to_be_visible()
+
+
+def test_edit_delete_and_undo(window: Opener, served: Served) -> None:
+    edit_delete_undo(window, served, "The door code changes monthly.", scripts=True)
+
+
+def test_everything_works_without_javascript(window: Opener, served: Served) -> None:
+    edit_delete_undo(window, served, "The garage code changes weekly.", scripts=False)
+    with window(logged_in=False, java_script_enabled=False) as visitor:
+        page = visitor.goto("/")
+        page.get_by_label("Password").fill(PASSWORD)
+        page.get_by_role("button", name="Log in").click()
+        page.get_by_label("Search the memories").fill("garage")
+        page.get_by_role("button", name="Search").click()
+        expect(page.locator("mark").first).to_have_text("garage")
+        expect(page.locator(".needs-script").first).to_be_hidden()
+        page.get_by_text("why?").first.click()
+        expect(page.get_by_role("columnheader", name="Adds").first).to_be_visible()
+        page.locator(".hit-link").first.click()
+        expect(page.locator("pre.raw")).to_contain_text("garage")
+        page.get_by_role("link", name="Rendered").click()
+        expect(page.locator(".prose")).to_contain_text("garage")
+        page.get_by_role("link", name="API docs").click()
+        expect(page.get_by_role("heading", name="API docs")).to_be_visible()
+        page.get_by_role("button", name="Log out").click()
+        expect(page.get_by_text("You are logged out")).to_be_visible()
+
+
+def test_the_keys_reach_everything(window: Opener, served: Served) -> None:
+    for number in range(3):
+        remember(served, f"Walrus number {number}")
+    with window() as visitor:
+        page = visitor.goto("/docs")
+        page.keyboard.press("g")
+        page.keyboard.press("s")
+        expect(page).to_have_url(f"{served.url}/")
+        page.keyboard.press("/")
+        expect(page.locator("#q")).to_be_focused()
+        page.keyboard.type("walrus jk?")
+        expect(page.locator("#q")).to_have_value("walrus jk?")
+        expect(page.locator(".hit mark")).to_have_count(3)
+        page.keyboard.press("Escape")
+        expect(page.locator("#q")).not_to_be_focused()
+        page.keyboard.press("j")
+        page.keyboard.press("j")
+        page.keyboard.press("k")
+        first = page.locator(".hit-link").first
+        expect(first).to_be_focused()
+        page.keyboard.press("?")
+        expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
+        page.keyboard.press("j")
+        page.keyboard.press("Escape")
+        expect(page.get_by_role("dialog")).to_be_hidden()
+        words = first.text_content()
+        page.keyboard.press("j")
+        page.keyboard.press("k")
+        page.keyboard.press("Enter")
+        expect(page.locator("pre.raw")).to_have_text((words or "").strip())
+        page.keyboard.press("g")
+        page.keyboard.press("d")
+        expect(page).to_have_url(f"{served.url}/docs")
