@@ -22,7 +22,11 @@ _ROUNDS_PER_CLIENT = 4
 
 
 class Latency(msgspec.Struct, frozen=True):
-    """p50 and p95 in ms of searches by so many clients at once, and p50 of the parts the server reports."""
+    """p50 and p95 in ms of searches by so many clients at once, and p50 of the parts the server reports.
+
+    The CPU times (ms a search, of the server process and of this one) hardly depend on what else the
+    machine does.
+    """
 
     clients: int
     questions: int
@@ -31,6 +35,8 @@ class Latency(msgspec.Struct, frozen=True):
     took_p50: float
     embedding_p50: float
     store_p50: float
+    http_cpu: float
+    direct_cpu: float
 
     @property
     def ratio(self) -> float:
@@ -78,6 +84,7 @@ async def compare(server: Server, direct: Direct, questions: Sequence[str], clie
     connections = [server.connect(AGENT) for _ in range(clients)]
     over_http: list[Answered] = []
     directly: list[float] = []
+    cpu_before, direct_cpu = server.cpu_s(), 0.0
     size = clients * _ROUNDS_PER_CLIENT if clients > 1 else 1
     for start in range(0, len(questions), size):
         part = questions[start : start + size]
@@ -85,7 +92,10 @@ async def compare(server: Server, direct: Direct, questions: Sequence[str], clie
             if http:
                 over_http += await asyncio.to_thread(_over_http, connections, part)
             else:
+                began = time.process_time()
                 directly += await _directly(direct, part, clients)
+                direct_cpu += time.process_time() - began
+    http_cpu = server.cpu_s() - cpu_before
     for connection in connections:
         connection.close()
     return Latency(
@@ -96,6 +106,8 @@ async def compare(server: Server, direct: Direct, questions: Sequence[str], clie
         took_p50=p50_p95([answer.took for answer in over_http])[0],
         embedding_p50=p50_p95([answer.embedding for answer in over_http])[0],
         store_p50=p50_p95([answer.store for answer in over_http])[0],
+        http_cpu=http_cpu * 1000 / len(questions),
+        direct_cpu=direct_cpu * 1000 / len(questions),
     )
 
 

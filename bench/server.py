@@ -85,6 +85,14 @@ class Server:
         line = next((line for line in status.splitlines() if line.startswith("VmRSS:")), "VmRSS: 0 kB")
         return int(line.split()[1]) / 1024
 
+    def cpu_s(self) -> float:
+        """The CPU time (s) the process has used, all its threads together; 0 where /proc does not tell."""
+        try:
+            fields = Path(f"/proc/{self.pid}/stat").read_text(encoding="ascii").rsplit(")", 1)[1].split()
+        except OSError:
+            return 0.0
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     def optimise(self) -> None:
         """Let the product compact and index its tables, and wait for the end of it.  Raises BenchError."""
         connection = self.connect()

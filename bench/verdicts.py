@@ -74,6 +74,8 @@ def _of_latency(here: str, latency: Latency) -> Iterator[Verdict]:
     yield Verdict(f"{name}: HTTP p95", latency.http[1], "ms")
     yield Verdict(f"{name}: direct p50", latency.direct[0], "ms")
     yield Verdict(f"{name}: direct p95", latency.direct[1], "ms")
+    yield Verdict(f"{name}: HTTP, CPU of the server", latency.http_cpu, "ms")
+    yield Verdict(f"{name}: direct, CPU", latency.direct_cpu, "ms")
     yield Verdict(f"{name}: inside the server p50", latency.took_p50, "ms")
     yield Verdict(f"{name}: of it embedding p50", latency.embedding_p50, "ms")
     yield Verdict(f"{name}: of it store, both legs added up, p50", latency.store_p50, "ms")

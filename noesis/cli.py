@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import quote
 
 import click
 import msgspec
 
 from noesis import __version__
 from noesis.client import Client, open_client
-from noesis.errors import NoesisError, SettingsError
+from noesis.errors import InvalidInput, NoesisError, SettingsError
 from noesis.settings import Settings, describe, load
 from noesis.shown import show_hits, show_memories, show_memory, show_stats, show_table
 
@@ -76,6 +78,13 @@ def call(work: Callable[[Client], Awaitable[T]], agent: str | None = None, data:
     return asyncio.run(run())
 
 
+def quoted(given: str) -> str:
+    """An id as one step of a path, whatever it holds.  Raises InvalidInput when it is empty."""
+    if not given:
+        raise InvalidInput("The id must not be empty.", field="id")
+    return quote(given, safe="").replace(".", "%2E")
+
+
 def out(value: Any, json_output: bool, show: Callable[[Any], str]) -> None:
     """Print a value for a program or for a person."""
     click.echo(msgspec.json.format(msgspec.json.encode(value)).decode() if json_output else show(value))
@@ -112,7 +121,9 @@ def worker(data: Path | None, check: bool) -> None:
         from noesis.runtime import worker_is_there
 
         there = asyncio.run(worker_is_there(load(os.environ, data=data)))
-        click.echo("A worker is at work." if there else "No worker gave a sign of life within the last minute.")
+        click.echo(
+            "A worker is at work." if there else "No worker gave a sign of life within the last minute."
+        )
         sys.exit(0 if there else 1)
     from noesis.processes import serve_worker
 
@@ -125,12 +136,19 @@ def _serve(run: Callable[[Settings], Any], **options: Any) -> None:
     asyncio.run(run(load(os.environ, **options)))
 
 
+def finite(_ctx: click.Context, _option: click.Parameter, value: float | None) -> float | None:
+    """Refuse what JSON has no number for: it would be sent as null, which means the default."""
+    if value is not None and not math.isfinite(value):
+        raise InvalidInput("ttl_days must be a number of days.", field="ttl_days")
+    return value
+
+
 @main.command()
 @click.argument("text", required=False)
 @click.option("--type", "memory_type", type=click.Choice(TYPES), help="What kind of memory it is.")
 @click.option("--priority", type=int, help="0 to 100; default by type.")
 @click.option("--tag", "tags", multiple=True, help="May be given several times.")
-@click.option("--ttl-days", type=float, help="Life in days, 0 = never expires.")
+@click.option("--ttl-days", type=float, callback=finite, help="Life in days, 0 = never expires.")
 @click.option("--session", help="The session it belongs to.")
 @click.option("--source", help="Where it comes from.")
 @click.option("--bulk", type=click.File("rb"), help="NDJSON file, one memory a line; - for standard input.")
@@ -197,7 +215,7 @@ async def _index_bulk(client: Client, file: Any, quiet: bool) -> dict[str, int]:
 def search(query: str, agent: str | None, data: Path | None, json_output: bool, **options: Any) -> None:
     """Find memories by meaning and words."""
     body = {"query": query, "session_id": options.pop("session")}
-    body |= {name: value for name, value in options.items() if value not in (None, (), False)}
+    body |= {name: value for name, value in options.items() if value not in (None, ()) and value is not False}
     answer = call(lambda client: client.call("POST", "/api/v1/search", body), agent, data)
     out(answer, json_output, show_hits)
 
@@ -222,7 +240,7 @@ def recall(
 @as_json
 def get(memory_id: str, agent: str | None, data: Path | None, json_output: bool) -> None:
     """Show one memory whole."""
-    answer = call(lambda client: client.call("GET", f"/api/v1/memories/{memory_id}"), agent, data)
+    answer = call(lambda client: client.call("GET", f"/api/v1/memories/{quoted(memory_id)}"), agent, data)
     out(answer, json_output, show_memory)
 
 
@@ -233,7 +251,7 @@ def get(memory_id: str, agent: str | None, data: Path | None, json_output: bool)
 @as_json
 def delete(memory_id: str, undo: bool, agent: str | None, data: Path | None, json_output: bool) -> None:
     """Take a memory out of every answer; --undo brings it back."""
-    path = f"/api/v1/memories/{memory_id}"
+    path = f"/api/v1/memories/{quoted(memory_id)}"
     method, path = ("POST", f"{path}/undelete") if undo else ("DELETE", path)
     answer = call(lambda client: client.call(method, path), agent, data)
     out(answer, json_output, lambda a: f"{'Back' if undo else 'Deleted'}: {a['id']}")
@@ -318,7 +336,8 @@ def list_tokens(data: Path | None, json_output: bool) -> None:
 @token.command("revoke")
 @click.argument("token_id")
 @click.option("--data", type=Path, help="Directory of the store (NOESIS_DATA).")
-def revoke_token(token_id: str, data: Path | None) -> None:
+@as_json
+def revoke_token(token_id: str, data: Path | None, json_output: bool) -> None:
     """Make a token worthless for good."""
-    call(lambda client: client.call("DELETE", f"/api/v1/tokens/{token_id}"), None, data)
-    click.echo(f"Revoked: {token_id}")
+    call(lambda client: client.call("DELETE", f"/api/v1/tokens/{quoted(token_id)}"), None, data)
+    out({"revoked": token_id}, json_output, lambda a: f"Revoked: {a['revoked']}")

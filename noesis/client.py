@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 import msgspec
 
-from noesis.errors import NoesisError, QueueUnavailable, SettingsError
+from noesis.errors import InvalidInput, NoesisError, QueueUnavailable, SettingsError
 from noesis.settings import Settings
 
 _FIRST_LOAD_S = 30.0
@@ -86,13 +86,19 @@ def raise_for_problem(status: int, content: bytes) -> None:
     except msgspec.DecodeError:
         problem = {"detail": f"The server answered {status}; is this the address of a Noesis?"}
     error = RemoteError(str(problem.get("detail", problem.get("title", status))))
-    error.exit_code = _exit_codes().get(str(problem.get("code")), 1)
+    error.code = str(problem.get("code", error.code))
+    error.exit_code = _exit_codes().get(error.code, 1)
     raise error
 
 
 @asynccontextmanager
 async def open_client(settings: Settings) -> AsyncIterator[Client]:
-    """A client of NOESIS_URL, or of the store opened in this process.  Raises SettingsError."""
+    """A client of NOESIS_URL, or of the store opened in this process.
+
+    Raises SettingsError or InvalidInput.
+    """
+    if settings.agent is not None and not _fits_header(settings.agent):
+        raise InvalidInput("An agent's name is of a-z, 0-9, _ and -.", field="agent")
     agent = {} if settings.agent is None else {"x-noesis-agent": settings.agent}
     if settings.url is None:
         async with _local(settings, agent) as client:
@@ -100,11 +106,29 @@ async def open_client(settings: Settings) -> AsyncIterator[Client]:
         return
     if settings.token is None:
         raise SettingsError("NOESIS_URL needs a token: set NOESIS_TOKEN. `noesis token create` makes one.")
+    if not _fits_header(settings.token):
+        raise SettingsError("NOESIS_TOKEN is not a token of Noesis.")
     headers = {"authorization": f"Bearer {settings.token}", **agent}
     async with httpx.AsyncClient(
-        base_url=settings.url, headers=headers, timeout=_TIMEOUT, trust_env=False
+        base_url=_address(settings.url), headers=headers, timeout=_TIMEOUT, trust_env=False
     ) as http:
         yield Client(http)
+
+
+def _fits_header(value: str) -> bool:
+    return value.isascii() and value.isprintable()
+
+
+def _address(raw: str) -> httpx.URL:
+    """The URL, or SettingsError when no request could be sent there."""
+    wrong = SettingsError("NOESIS_URL must be an address like http://localhost:8787.")
+    try:
+        url = httpx.URL(raw)
+    except httpx.InvalidURL as error:
+        raise wrong from error
+    if url.scheme not in ("http", "https") or not url.host or not 0 < (url.port or 80) < 65536:
+        raise wrong
+    return url
 
 
 @asynccontextmanager
@@ -118,12 +142,11 @@ async def _local(settings: Settings, agent: dict[str, str]) -> AsyncIterator[Cli
     async with open_runtime(settings, query_deadline_s=_FIRST_LOAD_S) as noesis:
         app = build_app(settings, nullcontext(noesis))
         headers = {"authorization": f"Bearer {noesis.tokens.for_this_process()}", **agent}
-        async with (
-            app.lifespan(),
-            httpx.AsyncClient(
-                transport=httpx.ASGITransport(app=app),  # type: ignore[arg-type]
-                base_url="http://localhost",
-                headers=headers,
-            ) as http,
-        ):
+        # Not by its lifespan, whose task group would wrap every error of a command in a group.
+        app.state.noesis = noesis
+        async with httpx.AsyncClient(
+            transport=httpx.ASGITransport(app=app),  # type: ignore[arg-type]
+            base_url="http://localhost",
+            headers=headers,
+        ) as http:
             yield Client(http)

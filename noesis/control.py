@@ -7,11 +7,14 @@ tables on `metadata` (tokens, jobs, settings of the instance) and reaches them t
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
+
+from noesis.errors import StoreFull, StoreReadOnly
 
 T = TypeVar("T")
 
@@ -35,21 +38,28 @@ class Control:
 
     @classmethod
     def open(cls, url: str) -> Control:
-        """Open the database at a SQLAlchemy URL and create the tables that are missing."""
+        """Open the database at a SQLAlchemy URL and create the tables that are missing.
+
+        Raises StoreFull or StoreReadOnly.
+        """
         engine = sa.create_engine(url)
         if engine.dialect.name == "sqlite":
             sa.event.listen(engine, "connect", _configure_sqlite)
             sa.event.listen(engine, "begin", _begin_immediate)
-        metadata.create_all(engine)
+        with _disk_faults():
+            metadata.create_all(engine)
         return cls(engine)
 
     async def run(self, work: Callable[[sa.Connection], T]) -> T:
-        """Run `work` in one transaction, committed (and synced) when it returns."""
+        """Run `work` in one transaction, committed (and synced) when it returns.
+
+        Raises StoreFull or StoreReadOnly when the disk is to blame.
+        """
         return await asyncio.to_thread(self.run_sync, work)
 
     def run_sync(self, work: Callable[[sa.Connection], T]) -> T:
         """The same for callers that have no event loop yet."""
-        with self._engine.begin() as connection:
+        with _disk_faults(), self._engine.begin() as connection:
             return work(connection)
 
     async def read(self, work: Callable[[sa.Connection], T]) -> T:
@@ -72,6 +82,22 @@ class Control:
     def close(self) -> None:
         """Close all connections."""
         self._engine.dispose()
+
+
+@contextmanager
+def _disk_faults() -> Iterator[None]:
+    """Turn the database's words for a full or a read-only disk into errors that say what to do."""
+    try:
+        yield
+    except sa.exc.OperationalError as error:
+        reason = str(error.orig).lower()
+        if "is full" in reason or "no space left" in reason:
+            raise StoreFull(
+                "There is no room left on the disk: nothing was written, reading goes on."
+            ) from error
+        if "readonly" in reason or "unable to open" in reason:
+            raise StoreReadOnly("The data directory cannot be written; reading goes on.") from error
+        raise
 
 
 def sqlite_url(path: Path) -> str:

@@ -325,13 +325,16 @@ def check_time(value: int, field: str) -> int:
     return value
 
 
+_CONTROLS = frozenset(map(chr, (*range(0x20), *range(0x7F, 0xA0))))
+
+
 def check_tags(values: Sequence[str]) -> tuple[str, ...]:
     """The tags trimmed, without repeats, in order; InvalidInput when there are too many or one is too long."""
     tags = tuple(dict.fromkeys(tag.strip() for tag in values))
     if len(tags) > MAX_TAGS:
         raise InvalidInput(f"At most {MAX_TAGS} tags are allowed.", field="tags")
-    if any(not tag or len(tag) > MAX_TAG_CHARS for tag in tags):
-        raise InvalidInput(f"A tag must have 1 to {MAX_TAG_CHARS} characters.", field="tags")
+    if any(not tag or len(tag) > MAX_TAG_CHARS or _CONTROLS.intersection(tag) for tag in tags):
+        raise InvalidInput(f"A tag must have 1 to {MAX_TAG_CHARS} visible characters.", field="tags")
     return tags
 
 
@@ -340,8 +343,8 @@ def check_name(value: str | None, field: str) -> str | None:
     if value is None:
         return None
     name = value.strip()
-    if not name or len(name) > MAX_NAME_CHARS:
-        raise InvalidInput(f"{field} must have 1 to {MAX_NAME_CHARS} characters.", field=field)
+    if not name or len(name) > MAX_NAME_CHARS or _CONTROLS.intersection(name):
+        raise InvalidInput(f"{field} must have 1 to {MAX_NAME_CHARS} visible characters.", field=field)
     return name
 
 

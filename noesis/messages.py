@@ -13,7 +13,7 @@ from collections.abc import Callable
 import msgspec
 from arq.connections import ArqRedis
 from redis.asyncio import ConnectionPool
-from redis.exceptions import RedisError
+from redis.exceptions import OutOfMemoryError, RedisError
 
 from noesis.ledger import Job
 
@@ -23,6 +23,7 @@ FUNCTION = "wake"
 ANSWER_WITHIN_S = 1.0
 LEAVE_ALONE_S = 2.0
 MAX_SENDING = 8
+PROBE_KEY = "noesis:probe"
 
 # A timeout of the socket is redis' own TimeoutError; asyncio's and the system's come as OSError.
 REDIS_FAILURES = (RedisError, OSError, asyncio.TimeoutError)
@@ -110,6 +111,7 @@ class Messages:
         try:
             async with asyncio.timeout(2 * ANSWER_WITHIN_S):
                 memory = await self._redis.info("memory")
+                await self._probe(self._redis)
         except REDIS_FAILURES as error:
             self._failed(error)
             warning = f"Redis does not answer ({self._problem}). {KEPT} Start it or check NOESIS_REDIS_URL."
@@ -122,6 +124,15 @@ class Messages:
             policy=policy,
             warning=self._warning(policy),
         )
+
+    async def _probe(self, redis: ArqRedis) -> None:
+        """Ask by writing: nobody may have sent a message since it came back."""
+        try:
+            await redis.set(PROBE_KEY, b"", ex=60)
+        except OutOfMemoryError as error:
+            self._failed(error)
+        else:
+            self._works()
 
     def _warning(self, policy: str) -> str | None:
         if self._problem is not None:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 import sqlalchemy as sa
 
 from noesis.control import Control
+from noesis.errors import StoreError
 
 logger = logging.getLogger(__name__)
 
@@ -31,7 +32,7 @@ class Presence:
         while True:
             try:
                 await self._control.set_value(_KEY, str(self._now_ms()))
-            except sa.exc.SQLAlchemyError as error:
+            except (sa.exc.SQLAlchemyError, StoreError) as error:
                 # A full disk must not end the worker; the sign that stays out says it.
                 logger.warning("no sign of life could be written: %s", type(error).__name__)
             await asyncio.sleep(BEAT_S)

@@ -124,7 +124,12 @@ def open_control(settings: Settings) -> Control:
     """The control database alone.  Raises SettingsError when it cannot be opened."""
     try:
         settings.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
-        return Control.open(settings.database_url or sqlite_url(settings.data_dir / "control.sqlite"))
+        if settings.database_url is not None:
+            return Control.open(settings.database_url)
+        path = settings.data_dir / "control.sqlite"
+        # It holds the key that signs sessions; the files SQLite puts beside it get the same mode.
+        path.touch(mode=0o600)
+        return Control.open(sqlite_url(path))
     except OSError as error:
         raise SettingsError(f"NOESIS_DATA ({settings.data_dir}) cannot be used: {error.strerror}.") from error
 

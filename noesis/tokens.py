@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import logging
 import secrets
 import time
 from collections.abc import Callable, Sequence
@@ -13,9 +14,11 @@ import msgspec
 import sqlalchemy as sa
 
 from noesis.control import Control, metadata
-from noesis.errors import InvalidInput, NotFound, Unauthorized
+from noesis.errors import InvalidInput, NotFound, StoreError, Unauthorized
 from noesis.memory import Role
 from noesis.text.normalise import agent_name
+
+logger = logging.getLogger(__name__)
 
 ANY_AGENT = "*"
 
@@ -140,7 +143,11 @@ class Tokens:
         if token.last_used_at is not None and now - token.last_used_at < _USE_NOTED_EVERY_MS:
             return
         change = sa.update(tokens).where(tokens.c.id == token.id).values(last_used_at=now)
-        await self._control.run(lambda connection: connection.execute(change))
+        try:
+            await self._control.run(lambda connection: connection.execute(change))
+        except StoreError as error:
+            # Reading goes on when the disk is full, and nobody can read without a token.
+            logger.warning("the use of a token could not be noted: %s", error.code)
 
 
 def _token(row: sa.RowMapping) -> Token:

@@ -39,12 +39,12 @@ def quiet_environment(data: Path, **settings: str) -> dict[str, str]:
 class Process:
     """One `noesis` process (`up`, `api` or `worker`) with its output in a file."""
 
-    def __init__(self, command: str, data: Path, port: int, before: tuple[str, ...] = (), **settings: str) -> None:
+    def __init__(self, command: str, data: Path, port: int, **settings: str) -> None:
         self.command = command
         self.port = port
         self.url = f"http://127.0.0.1:{port}"
         self.output = data.with_name(f"{data.name}-{command}.log")
-        self._arguments = [*before, sys.executable, "-m", "noesis", command]
+        self._arguments = [sys.executable, "-m", "noesis", command]
         self._environment = quiet_environment(data, NOESIS_PORT=str(port), **settings)
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -111,7 +111,9 @@ def token_for(data: Path, role: Role = Role.GATEWAY) -> str:
     control = Control.open(sqlite_url(data / "control.sqlite"))
     try:
         agents = [] if role is Role.ADMIN else ["*"]
-        _, secret = asyncio.run(Tokens(control, lambda: time.time_ns() // 1_000_000).create(role, agents, "test"))
+        _, secret = asyncio.run(
+            Tokens(control, lambda: time.time_ns() // 1_000_000).create(role, agents, "test")
+        )
         return secret
     finally:
         control.close()

@@ -18,7 +18,7 @@ _ANSWERS = {
     "201": "stored",
     "202": "started",
     "204": "done, nothing to say",
-    "400": "a value is wrong; `field` names it",
+    "400": "a value is wrong; the answer names its field",
 }
 _TITLES = {"system": "System", "admin": "Administration"}
 
@@ -120,7 +120,9 @@ def _answer(status: str, entry: Schema, components: Schema) -> Answer:
     content: Schema = next(iter(entry.get("content", {}).values()), {})
     schema = resolved(content.get("schema", {}), components)
     about = _ANSWERS.get(status) or entry.get("description", "")
-    return Answer(status, about, tuple(schema.get("properties", {})))
+    # Every error is the same problem document, which the page tells of once.
+    fields = tuple(schema.get("properties", {})) if status.startswith("2") else ()
+    return Answer(status, about, fields)
 
 
 def resolved(schema: Schema, components: Schema) -> Schema:

@@ -157,9 +157,9 @@ def detail(memory: Memory, now_ms: int) -> Detail:
 
 def title_of(text: str) -> str:
     """The first line of a text, for a page's title, without the marks of a heading or a list."""
-    line = text.strip().split("\n", 1)[0][:_TITLE_CHARS].strip()
+    line = text.strip().split("\n", 1)[0].strip()
     words = line.lstrip("#>*-+ ") or line
-    return words if len(line) < _TITLE_CHARS else f"{words[:-1].rstrip()}…"
+    return words if len(words) <= _TITLE_CHARS else f"{words[: _TITLE_CHARS - 1].rstrip()}…"
 
 
 def _facts(memory: Memory, now_ms: int) -> list[Fact]:

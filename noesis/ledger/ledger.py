@@ -16,6 +16,7 @@ import msgspec
 import sqlalchemy as sa
 
 from noesis.control import Control
+from noesis.errors import StoreError
 from noesis.ledger import moves, views
 from noesis.ledger.table import (
     Beat,
@@ -99,7 +100,7 @@ class Ledger:
         for pause_s in RECORD_PAUSES_S:
             try:
                 return await self._run(work)
-            except sa.exc.DBAPIError as error:
+            except (sa.exc.DBAPIError, StoreError) as error:
                 log.warning("the end of a job is not recorded yet (%s)", type(error).__name__)
                 await asyncio.sleep(pause_s)
         return await self._run(work)

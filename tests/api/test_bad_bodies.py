@@ -30,7 +30,17 @@ SAMPLES: dict[str, list[Any]] = {
     "array": [[], [CANARY], [[[CANARY]]], [None]],
     "object": [{}, {CANARY: CANARY}],
 }
-RAW_VALUES = ["NaN", "Infinity", "-Infinity", "1e999", f"1{'0' * 400}", "01", "+1", f"'{CANARY}'", "undefined"]
+RAW_VALUES = [
+    "NaN",
+    "Infinity",
+    "-Infinity",
+    "1e999",
+    f"1{'0' * 400}",
+    "01",
+    "+1",
+    f"'{CANARY}'",
+    "undefined",
+]
 
 
 class JsonRoute(msgspec.Struct, frozen=True):
@@ -176,7 +186,9 @@ async def test_a_number_that_json_does_not_have_is_refused(
     before = await Unchanged(full).state()
     for route in json_routes(app):
         for name, raw in itertools.product(route.fields, RAW_VALUES):
-            rest = "".join(f", {json.dumps(k)}: {json.dumps(v)}" for k, v in route.base().items() if k != name)
+            rest = "".join(
+                f", {json.dumps(k)}: {json.dumps(v)}" for k, v in route.base().items() if k != name
+            )
             body = f'{{"{name}": {raw}{rest}}}'.encode()
             reply = await send(app, route.method, route.path, headers=sender(app, secrets), body=[body])
             assert_refused(reply, body)
@@ -184,7 +196,9 @@ async def test_a_number_that_json_does_not_have_is_refused(
     assert CANARY not in caplog.text
 
 
-async def test_an_unknown_field_is_refused_by_its_name(app: Litestar, full: Product, secrets: Secrets) -> None:
+async def test_an_unknown_field_is_refused_by_its_name(
+    app: Litestar, full: Product, secrets: Secrets
+) -> None:
     before = await Unchanged(full).state()
     for route in json_routes(app):
         for name in ("text_", "__proto__", "constructor", "Text", "scope", "role_", "content_hash"):

@@ -254,7 +254,8 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kept]:
 @given(data=st.data())
 def test_no_request_that_can_be_made_up_reaches_alphas_memories(data: st.DataObject, kept: Kept) -> None:
     """Any mixture of filters, names in any place, ids and headers, on one product that is kept."""
-    path, body, headers = data.draw(PATHS), dict(data.draw(BODIES)), data.draw(HEADERS)
+    path, headers = data.draw(PATHS), data.draw(HEADERS)
+    body: dict[str, Any] = dict(data.draw(BODIES))
     loop, both, before = kept
     if path.endswith("recall"):
         body = {name: value for name, value in body.items() if name in ("session_id", "limit", "cross_agent")}

@@ -172,7 +172,11 @@ async def test_a_cookie_from_another_site_changes_nothing(
         if endpoint.method in ("GET", "OPTIONS"):
             continue
         for headers in foreign:
-            for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"):
+            for kind in (
+                "text/plain",
+                "application/x-www-form-urlencoded",
+                "multipart/form-data; boundary=x",
+            ):
                 sent = [cookie, *headers, ("content-type", kind)]
                 reply = await send(app, endpoint.method, endpoint.path, headers=sent, body=[b"text=forged"])
                 assert (endpoint.key, headers, reply.status) == (endpoint.key, headers, 403)

@@ -17,6 +17,8 @@ LATENCY = Latency(
     took_p50=25.0,
     embedding_p50=10.0,
     store_p50=12.0,
+    http_cpu=15.0,
+    direct_cpu=11.0,
 )
 FOUND = Found(
     machine="here",

@@ -13,7 +13,7 @@ from noesis.memory import MemoryType
 from tests.browser.conftest import Opener, Window, remember, watched
 from tests.browser.server import Served, serving
 
-AXE = Path("/tmp/dash/node/node_modules/axe-core/axe.min.js")
+AXE = Path(__file__).resolve().parents[2] / "node_modules/axe-core/axe.min.js"
 WIDTHS = (360, 1280)
 THEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 

@@ -44,7 +44,9 @@ async def commit_unsynced(data: Path) -> list[Path]:
     return sorted(path for path in set(data.rglob("*.lance")) - before if path.is_file())
 
 
-@pytest.mark.parametrize("damage", ["manifest empty", "manifest cut", "data gone", "data empty", "data zeros"])
+@pytest.mark.parametrize(
+    "damage", ["manifest empty", "manifest cut", "data gone", "data empty", "data zeros"]
+)
 async def test_an_unsynced_commit_is_left_behind_and_said(data: Path, damage: str) -> None:
     files = await commit_unsynced(data)
     manifest = newest_manifest(data)

@@ -63,7 +63,11 @@ def server(tmp_path: Path) -> Iterator[Process]:
 
 def post(server: Process, token: str, text: str) -> int:
     response = httpx.post(
-        f"{server.url}/api/v1/memories", json={"text": text}, headers=headers(token), trust_env=False, timeout=60
+        f"{server.url}/api/v1/memories",
+        json={"text": text},
+        headers=headers(token),
+        trust_env=False,
+        timeout=60,
     )
     return response.status_code
 

@@ -154,7 +154,9 @@ async def test_bad_vectors_never_get_in_and_are_made_up_for(
     texts = [f"bad text {number}" if number % 3 == 0 else f"sound text {number}" for number in range(8)]
     response = await alpha.post(
         "/api/v1/memories/bulk",
-        content="\n".join(f'{{"text": "{text}", "session_id": "s", "position": {n}}}' for n, text in enumerate(texts)),
+        content="\n".join(
+            f'{{"text": "{text}", "session_id": "s", "position": {n}}}' for n, text in enumerate(texts)
+        ),
     )
     states = [httpx.Response(200, text=line).json()["embedding_state"] for line in response.text.splitlines()]
     assert states == ["pending" if text.startswith("bad") else "ready" for text in texts]
@@ -184,15 +186,19 @@ async def test_another_width_under_the_same_name_is_never_mixed_in(
 async def test_another_model_at_the_start_means_words_only_and_a_clear_line(
     tmp_path: Path, ollama: FakeOllama, clock: Clock
 ) -> None:
-    async with running(tmp_path, embedder=OllamaEmbedder(ollama.url, "nomic-embed-text"), clock=clock) as product:
+    async with running(
+        tmp_path, embedder=OllamaEmbedder(ollama.url, "nomic-embed-text"), clock=clock
+    ) as product:
         await index(await product.agent("alpha"), "stored with nomic")
     ollama.models[0].digest = "f" * 64
-    async with running(tmp_path, embedder=OllamaEmbedder(ollama.url, "nomic-embed-text"), clock=clock) as product:
+    async with running(
+        tmp_path, embedder=OllamaEmbedder(ollama.url, "nomic-embed-text"), clock=clock
+    ) as product:
         alpha = await product.agent("alpha")
         (answer,) = await index(alpha, "stored with another")
         assert answer["embedding_state"] == "pending"
         found = await search(alpha, "stored with nomic")
-        assert [hit["text"] for hit in found["hits"]][0] == "stored with nomic"
+        assert found["hits"][0]["text"] == "stored with nomic"
         assert found["degraded"] is True
         assert "re-embedded" in found["reason"]
 

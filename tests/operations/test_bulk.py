@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any
 
 import httpx
@@ -99,7 +99,9 @@ async def test_lines_over_the_most_of_one_request_are_refused_one_by_one(
     assert [answer.get("status") for answer in answers] == [None] * 5 + [413] * 3
 
 
-async def test_two_thousand_lines_are_stored_in_few_commits(alpha: httpx.AsyncClient, product: Product) -> None:
+async def test_two_thousand_lines_are_stored_in_few_commits(
+    alpha: httpx.AsyncClient, product: Product
+) -> None:
     """The client sends everything before it reads anything."""
     before = product.noesis.store.writer.commits
     answers = await bulk(alpha, [{"text": f"memory number {n}", "position": n} for n in range(2000)])
@@ -135,6 +137,7 @@ async def test_a_client_that_leaves_in_the_middle_leaves_whole_memories(product:
     answers = bulk_module.answer_lines(_forever(), Scope(agent="alpha"), product.noesis.indexing)
     async for _ in answers:
         break
+    assert isinstance(answers, AsyncGenerator)
     await answers.aclose()
     await product.noesis.store.writer.close()
     rows = await product.noesis.store.active.rows(EVERYTHING)

@@ -17,7 +17,7 @@ PRIORITIES = {"decision": 85, "preference": 80, "context": 60, "fact": 30, "sess
 
 
 async def test_a_memory_comes_back_as_it_was_given(alpha: httpx.AsyncClient) -> None:
-    given = {
+    given: dict[str, Any] = {
         "memory_type": "decision",
         "priority": 77,
         "tags": ["infra", "wiki"],
@@ -33,7 +33,8 @@ async def test_a_memory_comes_back_as_it_was_given(alpha: httpx.AsyncClient) -> 
     assert (answer["status"], answer["duplicate"], answer["chunks"]) == (201, False, 1)
     assert answer["embedding_state"] == "ready"
     memory = await get(alpha, answer["id"])
-    expected: dict[str, Any] = {name: value for name, value in given.items() if name != "ttl_days"}
+    expected = {**given, "created_at": "2026-01-02T03:04:05.678000Z"}
+    del expected["ttl_days"]
     assert {name: memory[name] for name in expected} == expected
     assert memory["expires_at"] == "2026-05-30T08:26:40Z"
     assert (memory["agent_id"], memory["priority_set_by"], memory["archived"]) == ("alpha", "caller", False)
@@ -175,7 +176,9 @@ async def test_a_repeat_of_a_deleted_or_expired_memory_brings_it_back(
     assert set(await recall(alpha)) == {"deleted once", "lived a day"}
 
 
-async def test_an_edited_memory_keeps_its_id_and_its_old_text_makes_a_new_one(alpha: httpx.AsyncClient) -> None:
+async def test_an_edited_memory_keeps_its_id_and_its_old_text_makes_a_new_one(
+    alpha: httpx.AsyncClient,
+) -> None:
     first = await index(alpha, "the wiki is on port 80")
     reply = await alpha.patch(f"{MEMORIES}/{first['id']}", json={"text": "the wiki is on port 8085"})
     assert reply.json()["id"] == first["id"]
@@ -222,5 +225,8 @@ async def test_a_text_is_stored_while_the_embedder_is_away(
     answer = await index(alpha, "stored all the same")
     assert (answer["status"], answer["embedding_state"]) == (201, "pending")
     memory = await get(alpha, answer["id"])
-    assert (memory["embedding_state"], memory["embedding_reason"]) == ("pending", "The embedder does not answer.")
+    assert (memory["embedding_state"], memory["embedding_reason"]) == (
+        "pending",
+        "The embedder does not answer.",
+    )
     assert texts(await search(alpha, "stored")) == ["stored all the same"]

@@ -56,11 +56,15 @@ async def test_a_move_that_is_killed_leaves_the_row_and_is_finished_by_the_next_
     found = await content(store)
     assert {name: set(rows) for name, rows in found.items()} == {"active": {row.id}, "archive": {row.id}}
     await store.submit(Put(row, archived=into == "archive"))
-    assert [len(rows) for rows in (await content(store)).values()] == ([0, 1] if into == "archive" else [1, 0])
+    assert [len(rows) for rows in (await content(store)).values()] == (
+        [0, 1] if into == "archive" else [1, 0]
+    )
     await store.close()
 
 
-async def test_a_write_that_is_killed_before_its_first_step_leaves_everything_as_it_was(tmp_path: Path) -> None:
+async def test_a_write_that_is_killed_before_its_first_step_leaves_everything_as_it_was(
+    tmp_path: Path,
+) -> None:
     directory = tmp_path / "store"
     store = await Store.open(directory, now_ms=lambda: NOW)
     await store.submit(Put(make_row(1)))

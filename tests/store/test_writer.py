@@ -89,7 +89,8 @@ async def test_a_write_that_fails_once_leaves_the_row_as_it_was(
 
 async def test_a_move_puts_a_memory_into_exactly_one_table(store: Store) -> None:
     chunks = [
-        make_row(number, parent_id=make_row(1).id, chunk=number - 1, chunks=3, tags=["a"]) for number in (1, 2, 3)
+        make_row(number, parent_id=make_row(1).id, chunk=number - 1, chunks=3, tags=["a"])
+        for number in (1, 2, 3)
     ]
     await store.submit(Put(*chunks))
     await store.submit(Put(*chunks, archived=True))

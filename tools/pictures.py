@@ -1,0 +1,107 @@
+"""Takes the pictures of the documentation: a real server, a few invented memories, real Chromium.
+
+usage: python -m tools.pictures
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from pathlib import Path
+from typing import Literal
+
+from playwright.sync_api import Page, ViewportSize, sync_playwright
+
+from noesis.memory import DAY_MS, MemoryType, NewMemory, Scope
+from noesis.runtime import Noesis
+from tests.browser.conftest import ARGUMENTS, CHROMIUM
+from tests.browser.server import Served, serving
+
+OUT = Path(__file__).resolve().parents[1] / "docs" / "pictures"
+SIZE: ViewportSize = {"width": 1100, "height": 640}
+PASSWORD = "only for these pictures"
+
+RUNBOOK = """# Moving the NAS
+
+The share moves to **/vol2** on Saturday morning.
+
+1. Stop the nightly backup with `systemctl stop backup.timer`
+2. Copy with `rsync -aHAX --delete /vol1/ /vol2/`
+3. Change the mount in `fstab`, then start the timer again
+
+| step | who | how long |
+|---|---|---|
+| copy | ops | 3 hours |
+| check | Mira | 20 minutes |
+"""
+
+# Agent, type, text, source, age in days, tags, life in days (0 = for good).
+MEMORIES = (
+    ("planner", "decision", "Keep 14 daily and 8 weekly backups; the oldest go only after a backup has been verified.", "decisions.md", 3, ("backup", "ops"), 0),
+    ("ops", "fact", "The backup of the NAS runs at 03:00 and takes about 40 minutes; the copy to the other house follows at 04:00.", "infra.md", 12, ("backup", "nas"), 90),
+    ("writer", "preference", "Mira wants the weekly report short, with the numbers of the backup first.", "people/mira.md", 24, ("style",), 0),
+    ("planner", "session", "Talked through why a backup counts for nothing until somebody has restored from it.", None, 9, (), 30),
+    ("ops", "context", RUNBOOK, "runbooks/nas.md", 1, ("nas", "runbook"), 90),
+    ("coder", "fact", "The test database is filled from fixtures/small.sql, never from a copy of production.", "README.md", 41, ("tests",), 90),
+    ("coder", "decision", "Errors are classes with a code; no handler returns a bare string.", "decisions.md", 60, ("api",), 0),
+)  # fmt: skip
+
+
+async def fill(noesis: Noesis) -> dict[str, str]:
+    """Store the memories; gives each one's id by its first line."""
+    now = time.time_ns() // 1_000_000
+    ids = {}
+    for agent, kind, text, source, days, tags, ttl in MEMORIES:
+        memory = NewMemory(
+            text=text,
+            memory_type=MemoryType(kind),
+            source=source,
+            session_id=None if source else "2026-11-20",
+            position=None if source else 14,
+            tags=tags,
+            ttl_days=ttl,
+            created_at=now - days * DAY_MS - 3_000_000,
+        )
+        ids[text.splitlines()[0]] = (await noesis.indexing.index(Scope(agent=agent), memory)).id
+    return ids
+
+
+def take(page: Page, name: str, theme: Literal["light", "dark"] = "light") -> None:
+    """Save what the window shows."""
+    page.emulate_media(color_scheme=theme)
+    page.screenshot(path=OUT / f"{name}.png")
+
+
+def walk(page: Page, served: Served) -> None:
+    """Go through the pages as somebody would who starts."""
+    key = served.run(lambda noesis: noesis.admin.new_setup_secret())
+    page.goto(f"{served.url}/setup?key={key}")
+    take(page, "setup")
+    for label in ("Password", "The same again"):
+        page.get_by_label(label, exact=True).fill(PASSWORD)
+    page.get_by_role("button", name="Set password").click()
+    page.get_by_role("heading", name="Nothing is remembered yet").wait_for()
+    ids = served.run(fill)
+    page.goto(f"{served.url}/?q=nightly+backup")
+    page.get_by_text("why?").first.click()
+    take(page, "search")
+    take(page, "search-dark", "dark")
+    page.goto(f"{served.url}/memories/{ids['# Moving the NAS']}?view=rendered")
+    take(page, "memory")
+
+
+def main() -> None:
+    """Take them all."""
+    OUT.mkdir(parents=True, exist_ok=True)
+    with (
+        tempfile.TemporaryDirectory() as directory,
+        serving(Path(directory)) as served,
+        sync_playwright() as playwright,
+    ):
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        walk(browser.new_page(viewport=SIZE, device_scale_factor=2), served)
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()
