@@ -19,6 +19,7 @@ from noesis.store.filters import (
     differs,
     equals,
     has_all,
+    older_than,
     one_of,
 )
 
@@ -61,15 +62,12 @@ class Browsing:
             & equals(Column.CHUNK, 0)
             & (archived_condition() if archived else live_condition(self._now_ms()))
         )
-        table = self._store.archive if archived else self._store.active
-        keys = await table.values([Column.CREATED_AT, Column.PARENT_ID], condition)
-        keys.sort(key=lambda key: (-key[0], key[1]))
         if cursor is not None:
-            last = _decode_cursor(cursor)
-            keys = [key for key in keys if (-key[0], key[1]) > (-last[0], last[1])]
-        memories = await load_memories(table, [key[1] for key in keys[:limit]])
-        more = len(keys) > limit
-        return Page(tuple(memories), _encode_cursor(keys[limit - 1]) if more else None)
+            condition &= older_than(*_decode_cursor(cursor))
+        table = self._store.archive if archived else self._store.active
+        keys = await table.newest(condition, limit + 1)
+        memories = await load_memories(table, [memory_id for _, memory_id in keys[:limit]])
+        return Page(tuple(memories), _encode_cursor(keys[limit - 1]) if len(keys) > limit else None)
 
 
 async def find_rows(store: Store, scope: Scope, memory_id: str) -> list[Row]:

@@ -14,7 +14,7 @@ from noesis.api.app import build_app
 from noesis.errors import QueueUnavailable, SettingsError
 from noesis.logs import configure
 from noesis.redis_server import embedded_redis
-from noesis.runtime import Noesis, open_runtime
+from noesis.runtime import Noesis, make_data_dir, open_runtime
 from noesis.settings import Settings
 from noesis.worker import run_worker
 from noesis.worker.tasks import CRONS, HANDLERS
@@ -70,6 +70,7 @@ async def _work(noesis: Noesis, *, stop: asyncio.Event | None = None, signals: b
 
 async def _own_redis(settings: Settings, stack: contextlib.AsyncExitStack) -> str | None:
     """The queue's own server, or None when it cannot run here: the worker polls the ledger then."""
+    make_data_dir(settings)
     try:
         return await stack.enter_async_context(embedded_redis(settings.data_dir / "queue"))
     except QueueUnavailable as error:

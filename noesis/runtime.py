@@ -120,10 +120,18 @@ async def open_runtime(
         )
 
 
-def open_control(settings: Settings) -> Control:
-    """The control database alone.  Raises SettingsError when it cannot be opened."""
+def make_data_dir(settings: Settings) -> None:
+    """Make NOESIS_DATA, for its owner alone, if it is not there.  Raises SettingsError."""
     try:
         settings.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise SettingsError(f"NOESIS_DATA ({settings.data_dir}) cannot be used: {error.strerror}.") from error
+
+
+def open_control(settings: Settings) -> Control:
+    """The control database alone.  Raises SettingsError when it cannot be opened."""
+    make_data_dir(settings)
+    try:
         if settings.database_url is not None:
             return Control.open(settings.database_url)
         path = settings.data_dir / "control.sqlite"

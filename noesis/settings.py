@@ -6,6 +6,7 @@ a file instead: `NOESIS_X_FILE` names a file that holds the value of `NOESIS_X`.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
@@ -127,8 +128,13 @@ def describe() -> dict[str, tuple[About, Any]]:
     return {variable(name): (_about(name), defaults[name]) for name in defaults}
 
 
+@functools.cache
+def _hints() -> dict[str, Any]:
+    return get_type_hints(Settings, include_extras=True)
+
+
 def _about(field: str) -> About:
-    hint = get_type_hints(Settings, include_extras=True)[field]
+    hint = _hints()[field]
     return next(part for part in get_args(hint) if isinstance(part, About))
 
 
@@ -187,7 +193,7 @@ def _raw(environ: Mapping[str, str], field: str) -> str | None:
 
 def _parse(field: str, raw: str) -> Any:
     about = _about(field)
-    kind = get_type_hints(Settings)[field]
+    kind = get_args(_hints()[field])[0]
     convert = (
         str if get_origin(kind) is Literal else next(parser for type_, parser in _PARSERS if type_ == kind)
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -76,14 +76,19 @@ class Statistics:
 
 async def _counts(table: Table, condition: Condition) -> Counts:
     columns = [Column.AGENT_ID, Column.MEMORY_TYPE, Column.PRIORITY, Column.EMBEDDING_STATE]
-    rows = await table.values(columns, condition & equals(Column.CHUNK, 0))
-    agents, types, priorities, states = zip(*rows, strict=True) if rows else ((), (), (), ())
+    counted = await table.tally(columns, condition & equals(Column.CHUNK, 0))
+    agents, types, priorities, states = (Counter[Any](), Counter[Any](), Counter[Any](), Counter[Any]())
+    for agent, kind, priority, state, count in counted:
+        agents[agent] += count
+        types[kind] += count
+        priorities[_band(priority)] += count
+        states[state] += count
     return Counts(
-        memories=len(rows),
-        by_agent=_tally(agents),
-        by_type={kind.value: 0 for kind in MemoryType} | _tally(types),
-        by_priority=_tally(_band(priority) for priority in priorities),
-        by_embedding_state={state.value: 0 for state in EmbeddingState} | _tally(states),
+        memories=agents.total(),
+        by_agent=_sorted(agents),
+        by_type={kind.value: 0 for kind in MemoryType} | _sorted(types),
+        by_priority=_sorted(priorities),
+        by_embedding_state={state.value: 0 for state in EmbeddingState} | _sorted(states),
     )
 
 
@@ -92,5 +97,5 @@ def _band(priority: int) -> str:
     return f"{low}-{100 if low == 75 else low + 24}"
 
 
-def _tally(values: Iterable[Any]) -> dict[str, int]:
-    return dict(sorted(Counter(values).items()))
+def _sorted(counts: Counter[Any]) -> dict[str, int]:
+    return dict(sorted(counts.items()))

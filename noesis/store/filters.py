@@ -89,6 +89,12 @@ def above(column: Column, value: int) -> Condition:
     return Condition(f"{column.value} > {_literal(value)}")
 
 
+def older_than(created_at: int, parent_id: str) -> Condition:
+    """The rows that come after this one in the order newest first, then by id."""
+    same, later = equals(Column.CREATED_AT, created_at), Condition(f"parent_id > {_literal(parent_id)}")
+    return Condition(f"({below(Column.CREATED_AT, created_at).sql} OR ({(same & later).sql}))")
+
+
 def is_null(column: Column) -> Condition:
     """The column has no value."""
     return Condition(f"{column.value} IS NULL")

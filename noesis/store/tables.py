@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 from lancedb import AsyncConnection, AsyncTable
 from lancedb.index import FTS, Bitmap, LabelList
 
@@ -107,15 +108,21 @@ class Table:
         """How many rows fit."""
         return int(await reading(lambda: self._table.count_rows(condition.sql or None)))
 
-    async def newest(self, order: Column, condition: Condition, limit: int, offset: int = 0) -> list[Row]:
-        """The rows that fit with the greatest values in `order` first."""
-        keys = await self.values([order, Column.ID], condition)
-        keys.sort(key=lambda key: (-key[0], key[1]))
-        wanted = [key[1] for key in keys[offset : offset + limit]]
-        if not wanted:
-            return []
-        found = {row.id: row for row in await self.rows(one_of(Column.ID, wanted))}
-        return [found[row_id] for row_id in wanted if row_id in found]
+    async def newest(self, condition: Condition, limit: int) -> list[tuple[int, str]]:
+        """Creation time (ms) and memory id of the first `limit` rows that fit, newest first, then by id."""
+        keys = [Column.CREATED_AT.value, Column.PARENT_ID.value]
+        found = await self.select(keys, condition)
+        first = pc.select_k_unstable(
+            found, limit, sort_keys=[(keys[0], "descending"), (keys[1], "ascending")]
+        )
+        chosen = found.take(first)
+        return list(zip(*(chosen.column(key).to_pylist() for key in keys), strict=True))
+
+    async def tally(self, columns: Sequence[Column], condition: Condition) -> list[tuple[Any, ...]]:
+        """How many rows fit by the values of some columns: the values, then the count."""
+        names = [column.value for column in columns]
+        counted = (await self.select(names, condition)).group_by(names).aggregate([([], "count_all")])
+        return list(zip(*(counted.column(name).to_pylist() for name in [*names, "count_all"]), strict=True))
 
     async def nearest(self, vector: npt.NDArray[np.float32], condition: Condition, limit: int) -> Matches:
         """The rows whose vectors are nearest, and their cosine similarities, best first.

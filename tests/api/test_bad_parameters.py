@@ -85,12 +85,13 @@ async def test_a_time_without_a_zone_is_refused_by_its_name(app: Litestar, secre
         assert (reply.status, reply.json()["field"]) == (400, name)
 
 
-@pytest.mark.parametrize("limit", [0, -1, 201, 10**30])
-async def test_a_limit_out_of_bounds_is_refused_by_its_name(
-    limit: int, app: Litestar, secrets: Secrets
-) -> None:
-    reply = await send(app, "GET", "/api/v1/memories", headers=caller(secrets), query=f"limit={limit}")
-    assert (reply.status, reply.json()["field"]) == (400, "limit")
+LIMITS = [0, -1, 201, 10**30]
+
+
+async def test_a_limit_out_of_bounds_is_refused_by_its_name(app: Litestar, secrets: Secrets) -> None:
+    for limit in LIMITS:
+        reply = await send(app, "GET", "/api/v1/memories", headers=caller(secrets), query=f"limit={limit}")
+        assert (reply.status, reply.json()["field"]) == (400, "limit")
 
 
 IDS = (

@@ -42,7 +42,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Run:
     def call(*arguments: str, stdin: str | bytes | None = None, **environ: str) -> Ran:
         cleared: dict[str, str | None] = {name: None for name in os.environ if name.startswith("NOESIS_")}
         monkeypatch.setattr(sys, "argv", ["noesis", *arguments])
-        result = CliRunner().invoke(main, arguments, input=stdin, env=cleared | environ)
+        result = CliRunner().invoke(main, arguments, input=stdin, env=cleared | environ, prog_name="noesis")
         if result.exception is not None and not isinstance(result.exception, SystemExit):
             raise result.exception
         return Ran(result.exit_code, result.stdout, result.stderr)

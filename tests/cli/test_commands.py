@@ -142,7 +142,10 @@ FAILURES: list[tuple[tuple[str, ...], int]] = [
     (("get", "nothing", "--agent", "a"), 4),
     (("delete", "nothing", "--agent", "a"), 4),
     (("get", "../stats", "--agent", "a"), 4),
+    (("get", "..", "--agent", "a"), 4),
     (("get", "?", "--agent", "a"), 4),
+    (("get", "a/undelete", "--agent", "a"), 4),
+    (("get", "", "--agent", "a"), 2),
     (("index", "text without an agent"), 2),
     (("index", " ", "--agent", "a"), 2),
     (("index", "x", "--agent", "not an agent"), 2),
@@ -165,12 +168,11 @@ def test_a_failure_is_one_line_and_its_exit_code(arguments: tuple[str, ...], cod
     assert (ran.code, ran.out) == (code, "")
     assert ran.err.startswith("Error: ")
     assert ran.err.count("\n") == 1
-    if arguments[:2] != ("token", "revoke"):
-        ran = remote(*arguments, "--json")
-        assert (ran.code, ran.out) == (code, "")
-        problem = json.loads(ran.err)
-        assert set(problem) == {"error", "code"}
-        assert problem["code"] == {2: "invalid_input", 4: "not_found"}[code]
+    ran = remote(*arguments, "--json")
+    assert (ran.code, ran.out) == (code, "")
+    problem = json.loads(ran.err)
+    assert set(problem) == {"error", "code"}
+    assert problem["code"] == {2: "invalid_input", 4: "not_found"}[code]
 
 
 @pytest.mark.parametrize(("arguments", "code"), FAILURES[::4], ids=str)
@@ -223,6 +225,7 @@ def test_a_server_that_does_not_answer_or_refuses_is_said(run: Run, remote: Run)
         {"NOESIS_URL": "http://["},
         {"NOESIS_URL": "ftp://127.0.0.1"},
         {"NOESIS_URL": "http://127.0.0.1:99999"},
+        {"NOESIS_URL": "http://"},
         {"NOESIS_TOKEN": "nse_é_é"},
     ],
     ids=str,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import random
 import time
 from pathlib import Path
@@ -14,7 +13,6 @@ import pytest
 
 from tests.servers import Process, all_memories, free_port, headers, token_for
 
-ROUNDS = int(os.environ.get("KILL_ROUNDS", "25"))
 WRITERS = 8
 LONG_TEXT = " ".join(f"step{number}" for number in range(700))
 """Stored in two chunks: half of it would be half a memory."""
@@ -77,27 +75,34 @@ def check(server: Process, token: str, acknowledged: Acknowledged) -> None:
     assert set(found) <= acknowledged.tried, "a memory is there in part"
 
 
-@pytest.mark.integration
-@pytest.mark.timeout(1200 if ROUNDS <= 25 else 36_000)
-def test_the_single_process_loses_nothing_it_acknowledged(tmp_path: Path) -> None:
+ROUNDS = pytest.mark.parametrize(
+    "rounds",
+    [
+        pytest.param(25, marks=[pytest.mark.integration, pytest.mark.timeout(1200)]),
+        pytest.param(500, marks=[pytest.mark.torture, pytest.mark.timeout(36_000)]),
+    ],
+)
+
+
+@ROUNDS
+def test_the_single_process_loses_nothing_it_acknowledged(tmp_path: Path, rounds: int) -> None:
     data = tmp_path / "data"
     token = token_for(data)
     acknowledged = Acknowledged()
     server = Process("up", data, free_port())
     seed = time.time_ns() % 1_000_000
     print(f"seed {seed}")
-    for round_ in range(ROUNDS):
+    for round_ in range(rounds):
         server.start()
         asyncio.run(kill_under_load(server, [server], token, round_, acknowledged, seed))
     server.start()
     check(server, token, acknowledged)
-    assert len(acknowledged.texts) >= ROUNDS
+    assert len(acknowledged.texts) >= rounds
     server.stop()
 
 
-@pytest.mark.integration
-@pytest.mark.timeout(1200 if ROUNDS <= 25 else 36_000)
-def test_api_and_worker_apart_lose_nothing_they_acknowledged(tmp_path: Path) -> None:
+@ROUNDS
+def test_api_and_worker_apart_lose_nothing_they_acknowledged(tmp_path: Path, rounds: int) -> None:
     data = tmp_path / "data"
     token = token_for(data)
     acknowledged = Acknowledged()
@@ -105,7 +110,7 @@ def test_api_and_worker_apart_lose_nothing_they_acknowledged(tmp_path: Path) -> 
     seed = time.time_ns() % 1_000_000
     print(f"seed {seed}")
     running: set[str] = set()
-    for round_ in range(ROUNDS):
+    for round_ in range(rounds):
         for process in (api, worker):
             if process.command not in running:
                 process.start()

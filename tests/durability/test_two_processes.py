@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -13,10 +12,6 @@ import pytest
 
 from noesis.memory import Role
 from tests.servers import Process, all_memories, headers, process, token_for
-
-pytestmark = pytest.mark.integration
-
-SECONDS = float(os.environ.get("TWO_PROCESSES_SECONDS", "20"))
 
 
 def write_until(server: Process, token: str, name: str, shared_id: str, until: float) -> set[str]:
@@ -39,8 +34,16 @@ def texts(server: Process, token: str) -> list[Any]:
     return [memory["text"] for memory in all_memories(server.url, token)]
 
 
-@pytest.mark.timeout(300 + 4 * SECONDS)
-def test_two_servers_write_the_same_and_different_things_while_it_is_optimised(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "seconds",
+    [
+        pytest.param(15, marks=[pytest.mark.integration, pytest.mark.timeout(400)]),
+        pytest.param(300, marks=[pytest.mark.torture, pytest.mark.timeout(1800)]),
+    ],
+)
+def test_two_servers_write_the_same_and_different_things_while_it_is_optimised(
+    tmp_path: Path, seconds: int
+) -> None:
     data = tmp_path / "data"
     token, admin = token_for(data), token_for(data, Role.ADMIN)
     with process("up", data) as one, process("up", data) as other:
@@ -51,7 +54,7 @@ def test_two_servers_write_the_same_and_different_things_while_it_is_optimised(t
             trust_env=False,
             timeout=60,
         ).json()["id"]
-        until = time.monotonic() + SECONDS
+        until = time.monotonic() + seconds
         with ThreadPoolExecutor(2) as pool:
             writing = [
                 pool.submit(write_until, server, token, name, shared, until)
@@ -69,6 +72,7 @@ def test_two_servers_write_the_same_and_different_things_while_it_is_optimised(t
         assert 1 / 5 < len(ones) / len(others) < 5, "one of them starved"
 
 
+@pytest.mark.integration
 @pytest.mark.timeout(300)
 def test_each_process_sees_the_others_writes_at_once(tmp_path: Path) -> None:
     data = tmp_path / "data"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import httpx
-import pytest
 
 from tests.operations.expire import archive
 from tests.operations.samples import bulk, index, listed, recall, search, texts, words
@@ -61,14 +60,14 @@ async def test_a_ttl_of_a_part_of_a_day_is_kept_to_the_millisecond(
     assert await recall(alpha) == []
 
 
-@pytest.mark.parametrize("limit", [1, 7, 50, 53, 54])
-async def test_paging_gives_every_memory_once_in_order(limit: int, alpha: httpx.AsyncClient) -> None:
+async def test_paging_gives_every_memory_once_in_order(alpha: httpx.AsyncClient) -> None:
     """Also where many have the same time."""
     times = [f"2026-03-{1 + number % 5:02}T00:00:00Z" for number in range(53)]
     await bulk(alpha, [{"text": f"m {n}", "created_at": time} for n, time in enumerate(times)])
-    found = await listed(alpha, limit)
-    assert len({memory["id"] for memory in found}) == len(found) == 53
-    assert [memory["created_at"] for memory in found] == sorted(times, reverse=True)
+    for limit in (1, 7, 50, 53, 54):
+        found = await listed(alpha, limit)
+        assert len({memory["id"] for memory in found}) == len(found) == 53
+        assert [memory["created_at"] for memory in found] == sorted(times, reverse=True)
 
 
 async def test_paging_goes_on_where_it_was_when_memories_come_and_go(
@@ -87,10 +86,13 @@ async def test_paging_goes_on_where_it_was_when_memories_come_and_go(
     assert rest.json()["cursor"] is None
 
 
-@pytest.mark.parametrize("cursor", ["", "x", "AAAA", "WzEsMl0", "eyJhIjoxfQ", "é", "a" * 10_000, "' OR 1=1"])
-async def test_a_cursor_that_was_not_given_out_is_refused(cursor: str, alpha: httpx.AsyncClient) -> None:
-    reply = await alpha.get("/api/v1/memories", params={"cursor": cursor})
-    assert (reply.status_code, reply.json()["field"]) == (400, "cursor")
+STRANGE_CURSORS = ["", "x", "AAAA", "WzEsMl0", "eyJhIjoxfQ", "é", "a" * 10_000, "' OR 1=1"]
+
+
+async def test_a_cursor_that_was_not_given_out_is_refused(alpha: httpx.AsyncClient) -> None:
+    for cursor in STRANGE_CURSORS:
+        reply = await alpha.get("/api/v1/memories", params={"cursor": cursor})
+        assert (reply.status_code, reply.json()["field"]) == (400, "cursor")
 
 
 async def test_each_filter_of_a_list_does_what_it_says(alpha: httpx.AsyncClient) -> None:

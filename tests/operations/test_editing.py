@@ -6,7 +6,6 @@ import asyncio
 from typing import Any
 
 import httpx
-import pytest
 
 from noesis.store.filters import EVERYTHING
 from tests.operations.expire import archive
@@ -83,29 +82,27 @@ async def test_a_ttl_counts_from_the_moment_it_is_set(alpha: httpx.AsyncClient, 
     assert await recall(alpha) == []
 
 
-@pytest.mark.parametrize(
-    ("values", "field"),
-    [
-        ({"text": " "}, "text"),
-        ({"text": None}, "text"),
-        ({"priority": 101}, "priority"),
-        ({"tags": None}, "tags"),
-        ({"tags": ["x" * 65]}, "tags"),
-        ({"ttl_days": -1}, "ttl_days"),
-        ({"memory_type": None}, "memory_type"),
-        ({"agent_id": "beta"}, "agent_id"),
-        ({"id": "x"}, "id"),
-        ({"created_at": "2026-01-01T00:00:00Z"}, "created_at"),
-    ],
-)
-async def test_a_wrong_correction_changes_nothing(
-    values: dict[str, Any], field: str, alpha: httpx.AsyncClient
-) -> None:
-    first = await index(alpha, "as it was")
-    before = await get(alpha, first["id"])
-    reply = await alpha.patch(f"{MEMORIES}/{first['id']}", json={"priority": 1, **values})
-    assert (reply.status_code, reply.json()["field"]) == (400, field)
-    assert await get(alpha, first["id"]) == before
+WRONG: list[tuple[dict[str, Any], str]] = [
+    ({"text": " "}, "text"),
+    ({"text": None}, "text"),
+    ({"priority": 101}, "priority"),
+    ({"tags": None}, "tags"),
+    ({"tags": ["x" * 65]}, "tags"),
+    ({"ttl_days": -1}, "ttl_days"),
+    ({"memory_type": None}, "memory_type"),
+    ({"agent_id": "beta"}, "agent_id"),
+    ({"id": "x"}, "id"),
+    ({"created_at": "2026-01-01T00:00:00Z"}, "created_at"),
+]
+
+
+async def test_a_wrong_correction_changes_nothing(alpha: httpx.AsyncClient) -> None:
+    for values, field in WRONG:
+        first = await index(alpha, "as it was")
+        before = await get(alpha, first["id"])
+        reply = await alpha.patch(f"{MEMORIES}/{first['id']}", json={"priority": 1, **values})
+        assert (reply.status_code, reply.json()["field"]) == (400, field)
+        assert await get(alpha, first["id"]) == before
 
 
 async def test_a_correction_of_nothing_is_refused(alpha: httpx.AsyncClient) -> None:

@@ -6,7 +6,6 @@ import asyncio
 from typing import Any
 
 import httpx
-import pytest
 
 from noesis.store.filters import EVERYTHING
 from tests.operations.expire import archive
@@ -40,53 +39,56 @@ async def test_a_memory_comes_back_as_it_was_given(alpha: httpx.AsyncClient) -> 
     assert (memory["agent_id"], memory["priority_set_by"], memory["archived"]) == ("alpha", "caller", False)
 
 
-@pytest.mark.parametrize("kind", [*PRIORITIES, None])
-async def test_the_type_sets_the_priority_unless_the_caller_does(
-    kind: str | None, alpha: httpx.AsyncClient
-) -> None:
-    chosen = {} if kind is None else {"memory_type": kind}
-    memory = await get(alpha, (await index(alpha, "one", **chosen))["id"])
-    assert (memory["priority"], memory["priority_set_by"]) == (PRIORITIES[kind or "fact"], "type")
-    for priority in (0, 30, 100):
-        memory = await get(alpha, (await index(alpha, f"two {priority}", priority=priority, **chosen))["id"])
-        assert (memory["priority"], memory["priority_set_by"]) == (priority, "caller")
+KINDS = [*PRIORITIES, None]
 
 
-@pytest.mark.parametrize(
-    ("values", "field"),
-    [
-        ({"text": ""}, "text"),
-        ({"text": " \n\t\u200b"}, "text"),
-        ({"priority": -1}, "priority"),
-        ({"priority": 101}, "priority"),
-        ({"ttl_days": -0.1}, "ttl_days"),
-        ({"ttl_days": 36501}, "ttl_days"),
-        ({"tags": ["x" * 65]}, "tags"),
-        ({"tags": [""]}, "tags"),
-        ({"tags": [" "]}, "tags"),
-        ({"tags": [str(n) for n in range(33)]}, "tags"),
-        ({"session_id": ""}, "session_id"),
-        ({"session_id": "x" * 513}, "session_id"),
-        ({"source": " "}, "source"),
-        ({"author": "x" * 513}, "author"),
-        ({"author_role": "wizard"}, "author_role"),
-        ({"position": -1}, "position"),
-        ({"position": 2**54}, "position"),
-        ({"created_at": "1969-12-31T23:59:59Z"}, "created_at"),
-        ({"created_at": "2100-01-01T00:00:00Z"}, "created_at"),
-        ({"created_at": "2026-05-04T10:00:00"}, "created_at"),
-        ({"tags": ["a\x00b"]}, "tags"),
-        ({"session_id": "a\x00b"}, "session_id"),
-        ({"source": "a\x00b"}, "source"),
-        ({"author": "a\x1b[31mb"}, "author"),
-    ],
-)
+async def test_the_type_sets_the_priority_unless_the_caller_does(alpha: httpx.AsyncClient) -> None:
+    for kind in KINDS:
+        chosen = {} if kind is None else {"memory_type": kind}
+        memory = await get(alpha, (await index(alpha, f"one {kind}", **chosen))["id"])
+        assert (memory["priority"], memory["priority_set_by"]) == (PRIORITIES[kind or "fact"], "type")
+        for priority in (0, 30, 100):
+            memory = await get(
+                alpha, (await index(alpha, f"two {kind} {priority}", priority=priority, **chosen))["id"]
+            )
+            assert (memory["priority"], memory["priority_set_by"]) == (priority, "caller")
+
+
+OUT_OF_BOUNDS: list[tuple[dict[str, Any], str]] = [
+    ({"text": ""}, "text"),
+    ({"text": " \n\t\u200b"}, "text"),
+    ({"priority": -1}, "priority"),
+    ({"priority": 101}, "priority"),
+    ({"ttl_days": -0.1}, "ttl_days"),
+    ({"ttl_days": 36501}, "ttl_days"),
+    ({"tags": ["x" * 65]}, "tags"),
+    ({"tags": [""]}, "tags"),
+    ({"tags": [" "]}, "tags"),
+    ({"tags": [str(n) for n in range(33)]}, "tags"),
+    ({"session_id": ""}, "session_id"),
+    ({"session_id": "x" * 513}, "session_id"),
+    ({"source": " "}, "source"),
+    ({"author": "x" * 513}, "author"),
+    ({"author_role": "wizard"}, "author_role"),
+    ({"position": -1}, "position"),
+    ({"position": 2**54}, "position"),
+    ({"created_at": "1969-12-31T23:59:59Z"}, "created_at"),
+    ({"created_at": "2100-01-01T00:00:00Z"}, "created_at"),
+    ({"created_at": "2026-05-04T10:00:00"}, "created_at"),
+    ({"tags": ["a\x00b"]}, "tags"),
+    ({"session_id": "a\x00b"}, "session_id"),
+    ({"source": "a\x00b"}, "source"),
+    ({"author": "a\x1b[31mb"}, "author"),
+]
+
+
 async def test_a_value_out_of_bounds_is_refused_by_its_name(
-    values: dict[str, Any], field: str, alpha: httpx.AsyncClient, product: Product
+    alpha: httpx.AsyncClient, product: Product
 ) -> None:
-    reply = await alpha.post(MEMORIES, json={"text": "fine", **values})
-    assert (reply.status_code, reply.json().get("field")) == (400, field)
-    assert await product.noesis.store.active.count(EVERYTHING) == 0
+    for values, field in OUT_OF_BOUNDS:
+        reply = await alpha.post(MEMORIES, json={"text": "fine", **values})
+        assert (reply.status_code, reply.json().get("field")) == (400, field)
+        assert await product.noesis.store.active.count(EVERYTHING) == 0
 
 
 async def test_the_same_text_again_is_answered_with_the_first_id_and_200(
