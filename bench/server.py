@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import click
 import msgspec
 
 from noesis.memory import Role
@@ -24,11 +25,12 @@ START_WITHIN_S = 180.0
 _STOP_WITHIN_S = 20.0
 _LOOK_S = 0.05
 _TIMEOUT_S = 900.0
+_IDLE_S = 3.0
 _CLIENT_SETTINGS = ("NOESIS_URL", "NOESIS_TOKEN", "NOESIS_AGENT")
 
 
-class BenchError(Exception):
-    """The measurement cannot go on; the text says why."""
+class BenchError(click.ClickException):
+    """The measurement cannot go on; the text says why, and the command ends with it."""
 
 
 class Connection:
@@ -39,6 +41,7 @@ class Connection:
         self._headers = {"authorization": f"Bearer {token}", "content-type": "application/json"}
         if agent is not None:
             self._headers["x-noesis-agent"] = agent
+        self._used = time.monotonic()
 
     def call(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
         """One request with JSON in and out.  Raises BenchError when the answer is a problem."""
@@ -52,9 +55,17 @@ class Connection:
 
     def raw(self, method: str, path: str, content: bytes | None) -> bytes:
         """The body of the answer.  Raises BenchError."""
-        self._http.request(method, path, content, self._headers)
-        response = self._http.getresponse()
-        answer = response.read()
+        # The server hangs up on whoever is silent for five seconds.
+        if time.monotonic() - self._used > _IDLE_S:
+            self._http.close()
+        try:
+            self._http.request(method, path, content, self._headers)
+            response = self._http.getresponse()
+            answer = response.read()
+        except (OSError, http.client.HTTPException) as error:
+            self._http.close()
+            raise BenchError(f"{method} {path} was not answered: {type(error).__name__}") from error
+        self._used = time.monotonic()
         if response.status >= 400:
             raise BenchError(f"{method} {path} answered {response.status}: {answer[:300].decode()}")
         return answer
@@ -162,7 +173,7 @@ def _wait_until_ready(server: Server, process: subprocess.Popen[bytes], log: Pat
         connection = server.connect()
         try:
             connection.raw("GET", "/health/ready", None)
-        except (OSError, http.client.HTTPException, BenchError):
+        except BenchError:
             time.sleep(_LOOK_S)
         else:
             return

@@ -79,9 +79,9 @@ def call(work: Callable[[Client], Awaitable[T]], agent: str | None = None, data:
 
 
 def quoted(given: str) -> str:
-    """An id as one step of a path, whatever it holds.  Raises InvalidInput when it is empty."""
-    if not given:
-        raise InvalidInput("The id must not be empty.", field="id")
+    """An id as one step of a path.  Raises InvalidInput when it could be none or several."""
+    if not given or "/" in given:
+        raise InvalidInput("This is not an id.", field="id")
     return quote(given, safe="").replace(".", "%2E")
 
 

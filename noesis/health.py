@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from pathlib import Path
 from typing import Literal
 
 import msgspec
@@ -13,14 +13,17 @@ import msgspec
 from noesis.errors import NoesisError
 from noesis.filling import Filling
 from noesis.jobs import Jobs
+from noesis.ledger import JobFilter
 from noesis.memory import to_datetime
 from noesis.presence import Presence
+from noesis.settings import Settings
 from noesis.store import Dropped, Store
 from noesis.store.filters import EVERYTHING
 from noesis.vectors import Vectors
 
 State = Literal["ok", "degraded", "down"]
 
+_CONCERNS_FOR_S = 5.0
 _LITTLE_ROOM_BYTES = 500 << 20
 
 
@@ -61,7 +64,7 @@ class HealthCheck:
         filling: Filling,
         jobs: Jobs,
         presence: Presence,
-        data_dir: Path,
+        settings: Settings,
         now_ms: Callable[[], int],
     ) -> None:
         self._store = store
@@ -69,13 +72,23 @@ class HealthCheck:
         self._filling = filling
         self._jobs = jobs
         self._presence = presence
-        self._data_dir = data_dir
+        self._settings = settings
         self._now_ms = now_ms
         self._since: dict[str, tuple[State, int]] = {}
+        self._concerns: tuple[Part, ...] = ()
+        self._concerns_at = float("-inf")
 
     async def ready(self) -> bool:
         """Whether memories can be read."""
         return (await self._check_store()).state != "down"
+
+    async def concerns(self) -> tuple[Part, ...]:
+        """The parts that a person should know of on every page; at most five seconds old."""
+        if time.monotonic() - self._concerns_at > _CONCERNS_FOR_S:
+            report = await self.report()
+            self._concerns = tuple(part for part in report.parts if part.state != "ok")
+            self._concerns_at = time.monotonic()
+        return self._concerns
 
     async def report(self) -> Health:
         """Every part as it is now."""
@@ -85,6 +98,7 @@ class HealthCheck:
             await self._check_queue(),
             await self._check_worker(),
             self._check_disk(),
+            self._check_access(),
         ]
         dated = tuple(msgspec.structs.replace(part, since=self._since_when(part)) for part in parts)
         order: tuple[State, ...] = ("ok", "degraded", "down")
@@ -121,7 +135,7 @@ class HealthCheck:
     async def _check_embedder(self) -> Part:
         waiting = await self._filling.pending()
         behind = f" {waiting:,} texts wait for their vectors." if waiting else ""
-        trouble = self._vectors.trouble
+        trouble = await self._download() or self._vectors.trouble
         if trouble is None:
             made_with = self._store.embedder
             name = "No vector was needed yet." if made_with is None else f"{made_with.model} answers."
@@ -133,6 +147,15 @@ class HealthCheck:
             still_works="Texts are stored and found by their words; vectors are filled in later.",
             what_to_do="Start the embedder, or look at NOESIS_EMBEDDER and NOESIS_OLLAMA_URL.",
         )
+
+    async def _download(self) -> str | None:
+        """How far the model's download is, whichever process does it."""
+        running = await self._jobs.list(JobFilter(names=("prepare_model",), states=("running",)), limit=1)
+        if not running.jobs:
+            return None
+        job = running.jobs[0]
+        share = f" ({job.done * 100 // job.total} % of {job.total / 2**20:.0f} MiB)" if job.total else ""
+        return f"The embedding model is being downloaded{share}."
 
     async def _check_queue(self) -> Part:
         status = await self._jobs.redis_status()
@@ -157,8 +180,19 @@ class HealthCheck:
             what_to_do="Start it: `noesis worker`, or `noesis up` for everything in one process.",
         )
 
+    def _check_access(self) -> Part:
+        if not self._settings.is_exposed:
+            return Part(name="access", state="ok", summary="Reached from this machine, or by HTTPS.")
+        return Part(
+            name="access",
+            state="degraded",
+            summary=f"The server listens on {self._settings.host} without encryption.",
+            still_works="Everything, but passwords, tokens and memories can be read on the way.",
+            what_to_do="Put a proxy with HTTPS before it and set NOESIS_SECURE_COOKIES, or listen on 127.0.0.1.",
+        )
+
     def _check_disk(self) -> Part:
-        free = shutil.disk_usage(self._data_dir).free
+        free = shutil.disk_usage(self._settings.data_dir).free
         summary = f"{free / 2**30:.1f} GiB are free."
         if free >= _LITTLE_ROOM_BYTES:
             return Part(name="disk", state="ok", summary=summary)

@@ -5,7 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
+import shlex
+import shutil
 import socket
+import sys
 from collections.abc import Callable
 
 import uvicorn
@@ -116,6 +120,7 @@ def listen(settings: Settings) -> socket.socket:
 async def welcome(settings: Settings, noesis: Noesis, port: int) -> str:
     """What a person needs after the start: where to open it, how to log in, what to try."""
     here = f"http://{'127.0.0.1' if settings.host in ('0.0.0.0', '::') else settings.host}:{port}"  # noqa: S104
+    where = "" if settings.data == Settings().data else f" --data {shlex.quote(str(settings.data))}"
     lines = [f"Noesis is running at {here}", f"  memories lie in     {settings.store_dir}"]
     if await noesis.admin.is_set_up():
         lines.append(f"  log in              {here}/login")
@@ -123,11 +128,11 @@ async def welcome(settings: Settings, noesis: Noesis, port: int) -> str:
         secret = await noesis.admin.new_setup_secret()
         lines.append(f"  set the password    {here}/setup?key={secret}   (this link works once)")
     lines += [
-        "  try it              noesis index 'The spare key hangs by the back door' --agent me",
-        "                      noesis search 'where is the key?' --agent me",
+        f"  try it              {program()} index 'The spare key hangs by the back door' --agent me{where}",
+        f"                      {program()} search 'where is the key?' --agent me{where}",
         "  stop it             Ctrl-C",
     ]
-    if is_exposed(settings):
+    if settings.is_exposed:
         lines.append(
             f"  WARNING: {settings.host} can be reached from other machines without encryption;"
             " put a proxy with HTTPS before it and set NOESIS_SECURE_COOKIES."
@@ -135,6 +140,6 @@ async def welcome(settings: Settings, noesis: Noesis, port: int) -> str:
     return "\n".join(lines)
 
 
-def is_exposed(settings: Settings) -> bool:
-    """Whether other machines can connect without HTTPS in between."""
-    return settings.host not in ("127.0.0.1", "localhost", "::1") and not settings.secure_cookies
+def program() -> str:
+    """How to call the command line from here."""
+    return "noesis" if shutil.which("noesis") else os.path.relpath(sys.argv[0])

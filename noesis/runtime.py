@@ -116,7 +116,7 @@ async def open_runtime(
             admin=admin,
             audit=Audit(control, now_ms),
             presence=presence,
-            health=HealthCheck(store, vectors, filling, jobs, presence, settings.data_dir, now_ms),
+            health=HealthCheck(store, vectors, filling, jobs, presence, settings, now_ms),
         )
 
 

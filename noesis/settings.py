@@ -107,6 +107,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     agent: Annotated[str | None, About("Command line: the agent to act as")] = None
 
     @property
+    def is_exposed(self) -> bool:
+        """Whether other machines can connect without HTTPS in between."""
+        return self.host not in ("127.0.0.1", "localhost", "::1") and not self.secure_cookies
+
+    @property
     def data_dir(self) -> Path:
         """NOESIS_DATA as an absolute path: LanceDB takes some relative ones for cloud addresses."""
         return self.data.expanduser().absolute()

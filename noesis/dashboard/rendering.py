@@ -52,7 +52,9 @@ def page(
     """A page; `here` is its entry in the top bar."""
     signed_in = request.scope.get("auth") is not None
     said = message_of(request.query_params.get("said"))
-    html = _environment().get_template(template).render(here=here, signed_in=signed_in, said=said, **values)
+    shared = {"here": here, "signed_in": signed_in, "said": said}
+    concerns = request.scope.get("noesis_concerns", ())
+    html = _environment().get_template(template).render(**shared, concerns=concerns, **values)
     return Response(html, status_code=status, media_type=MediaType.HTML)
 
 

@@ -13,8 +13,9 @@ import pytest
 
 from noesis.admin import check_password
 from noesis.errors import InvalidInput
-from noesis.processes import is_exposed, welcome
+from noesis.processes import welcome
 from noesis.settings import load
+from tests.cli.conftest import Run
 from tests.servers import Process, free_port, quiet_environment
 from tests.support import Product
 
@@ -49,9 +50,11 @@ def test_a_password_that_everybody_tries_or_that_is_too_short_is_none(password: 
         check_password(password)
 
 
-def test_an_unknown_variable_stops_the_start(tmp_path: Path) -> None:
-    ended = start(tmp_path / "data", NOESIS_NO_SUCH_SETTING="1")
-    assert_one_clear_line(ended, "NOESIS_NO_SUCH_SETTING")
+@pytest.mark.parametrize("command", ["up", "api", "worker", "stats"])
+def test_an_unknown_variable_stops_the_start(command: str, local: Run, tmp_path: Path) -> None:
+    ran = local(command, NOESIS_NO_SUCH_SETTING="1")
+    assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
+    assert ran.err.startswith("Error: NOESIS_NO_SUCH_SETTING")
     assert not (tmp_path / "data").exists()
 
 
@@ -67,7 +70,7 @@ def test_a_port_in_use_is_said_with_what_to_do(tmp_path: Path) -> None:
 async def test_listening_beyond_this_machine_prints_a_warning(product: Product) -> None:
     for host in ("0.0.0.0", "::", "192.168.1.5"):
         settings = load({"NOESIS_HOST": host})
-        assert is_exposed(settings)
+        assert settings.is_exposed
         assert "WARNING" in await welcome(settings, product.noesis, 8787)
         behind_https = load({"NOESIS_HOST": host, "NOESIS_SECURE_COOKIES": "true"})
         assert "WARNING" not in await welcome(behind_https, product.noesis, 8787)
@@ -76,7 +79,7 @@ async def test_listening_beyond_this_machine_prints_a_warning(product: Product) 
 
 
 def test_the_default_is_this_machine_alone() -> None:
-    assert not is_exposed(load({}))
+    assert not load({}).is_exposed
 
 
 async def test_once_there_is_a_password_no_link_is_printed(product: Product) -> None:
