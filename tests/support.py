@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager, nullcontext
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, nullcontext
 from pathlib import Path
 
 import httpx
 import numpy as np
+from litestar import Litestar
 
 from noesis.api.app import build_app
 from noesis.embedding import Embedder, EmbedderIdentity, EmbeddingFailure, ModelStatus, Vector
@@ -148,11 +149,26 @@ async def running(
     settings = load({"NOESIS_DATA": str(directory), **(environ or {})})
     embedder = embedder or WordEmbedder()
     async with open_runtime(settings, embedder=embedder, now_ms=clock or Clock()) as noesis:
-        app = build_app(settings, nullcontext(noesis))
-        # Not by the application's lifespan: pytest ends a fixture in another task than it began in.
-        app.state.noesis = noesis
-        product = Product(noesis, httpx.ASGITransport(app=app))  # type: ignore[arg-type]
-        try:
-            yield product
-        finally:
-            await product.close()
+        with application(noesis) as app:
+            product = Product(noesis, httpx.ASGITransport(app=app))  # type: ignore[arg-type]
+            try:
+                yield product
+            finally:
+                await product.close()
+
+
+_idle_apps: dict[tuple[str, ...], list[Litestar]] = {}
+
+
+@contextmanager
+def application(noesis: Noesis) -> Iterator[Litestar]:
+    """The application around a runtime; building one takes longer than most tests, so they are used again."""
+    idle = _idle_apps.setdefault(noesis.settings.allowed_hosts, [])
+    app = idle.pop() if idle else build_app(noesis.settings, nullcontext(noesis))
+    # Not by the application's lifespan: pytest ends a fixture in another task than it began in.
+    app.state.noesis = noesis
+    try:
+        yield app
+    finally:
+        app.state.clear()
+        idle.append(app)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from collections.abc import Iterator
 
 import msgspec
 import pytest
 from litestar import Litestar
 
-from noesis.api.app import build_app
 from noesis.memory import Role
-from tests.support import Product
+from tests.support import Product, application
 
 
 class Secrets(msgspec.Struct, frozen=True):
@@ -22,11 +21,10 @@ class Secrets(msgspec.Struct, frozen=True):
 
 
 @pytest.fixture
-def app(product: Product) -> Litestar:
+def app(product: Product) -> Iterator[Litestar]:
     """A second application around the product's runtime."""
-    built = build_app(product.noesis.settings, nullcontext(product.noesis))
-    built.state.noesis = product.noesis
-    return built
+    with application(product.noesis) as built:
+        yield built
 
 
 @pytest.fixture

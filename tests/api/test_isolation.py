@@ -250,7 +250,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kept]:
     loop.close()
 
 
-@settings(max_examples=250, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_no_request_that_can_be_made_up_reaches_alphas_memories(data: st.DataObject, kept: Kept) -> None:
     """Any mixture of filters, names in any place, ids and headers, on one product that is kept."""
