@@ -155,16 +155,24 @@ class Table:
         """The rows whose words fit best, and their BM25 scores, best first."""
         if not text.strip():
             return [], np.zeros(0, dtype=np.float32)
-        columns = await self._columns()
+        found = await self._by_words(text, condition, limit, await self._columns())
+        return from_arrow(found), found.column("_score").to_numpy(zero_copy_only=False).astype(np.float32)
 
+    async def word_scores(self, text: str, ids: Sequence[str]) -> dict[str, float]:
+        """The BM25 score of each of these rows that shares a word with the text, by id."""
+        found = await self._by_words(text, one_of(Column.ID, ids), len(ids), [Column.ID.value])
+        return dict(zip(found.column("id").to_pylist(), found.column("_score").to_pylist(), strict=True))
+
+    async def _by_words(
+        self, text: str, condition: Condition, limit: int, columns: Sequence[str]
+    ) -> pa.Table:
         async def run() -> pa.Table:
             query = self._table.query().nearest_to_text(text, columns=["keyword_text"])
             if condition.sql:
                 query = query.where(condition.sql)
             return await query.select([*columns, "_score"]).limit(limit).to_arrow()
 
-        found = await reading(run)
-        return from_arrow(found), found.column("_score").to_numpy(zero_copy_only=False).astype(np.float32)
+        return await reading(run)
 
     async def batches(self, condition: Condition, size: int) -> AsyncIterator[list[Row]]:
         """All rows that fit as of now, in batches of at most `size`."""
