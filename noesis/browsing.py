@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
 from noesis.errors import InvalidInput, NotFound
 from noesis.memory import DELETED, MAX_LIMIT, Memory, MemoryFilter, Scope
-from noesis.rows import to_memory
+from noesis.rows import by_memory, to_memory
 from noesis.store import Column, Condition, Row, Store, Table
 from noesis.store.filters import (
     EVERYTHING,
@@ -87,14 +87,6 @@ async def load_memories(table: Table, ids: Sequence[str]) -> list[Memory]:
     rows = await table.rows(one_of(Column.PARENT_ID, ids))
     grouped = by_memory(rows)
     return [to_memory(grouped[memory_id]) for memory_id in ids if memory_id in grouped]
-
-
-def by_memory(rows: Iterable[Row]) -> dict[str, list[Row]]:
-    """Rows grouped by memory, each in chunk order."""
-    grouped: dict[str, list[Row]] = {}
-    for row in sorted(rows, key=lambda row: row.chunk):
-        grouped.setdefault(row.parent_id, []).append(row)
-    return grouped
 
 
 def agent_condition(agent: str | None) -> Condition:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from noesis.collecting import Collector
 from noesis.errors import InvalidInput, NoesisError, TooLarge
 from noesis.memory import (
     MAX_TEXT_CHARS,
@@ -25,7 +26,7 @@ from noesis.memory import (
     memory_id,
     source_key,
 )
-from noesis.rows import to_memory, to_rows, vector_text, with_embeddings
+from noesis.rows import by_memory, to_memory, to_rows, vector_text, with_embeddings
 from noesis.settings import Settings
 from noesis.store import Column, Row, Store, View
 from noesis.store.filters import one_of
@@ -36,6 +37,7 @@ from noesis.vectors import Vectors
 
 ROLES = ("user", "assistant", "tool", "system")
 MAX_POSITION = 2**53
+_EMBED_AT_ONCE = 64
 
 
 class Indexing:
@@ -46,6 +48,8 @@ class Indexing:
         self._vectors = vectors
         self._settings = settings
         self._now_ms = now_ms
+        # Texts that arrive while others are embedded go to the model together.
+        self._embedding: Collector[Memory, list[Row]] = Collector(self._rows_of, most=_EMBED_AT_ONCE)
 
     async def index(self, scope: Scope, new: NewMemory) -> Indexed:
         """Store one memory; a repeat is answered with the existing one.
@@ -61,23 +65,14 @@ class Indexing:
         """Store several in one go; one that cannot be stored fails alone.  Results are in order."""
         agent = scope.owner()
         prepared = [self._prepare(agent, new) for new in news]
-        known = await self._known([item for item in prepared if isinstance(item, Memory)])
-        rows = await self._embed(
-            [item for item in prepared if isinstance(item, Memory) and item.id not in known]
-        )
-        changes = [
-            item
-            if isinstance(item, NoesisError)
-            else IndexChange(item, rows.get(item.id) or self._cut(item), self._now_ms())
-            for item in prepared
-        ]
-        return list(await asyncio.gather(*(self._submit(change) for change in changes)))
+        return list(await asyncio.gather(*(self._store_one(memory) for memory in prepared)))
 
-    async def _submit(self, change: IndexChange | NoesisError) -> Indexed | NoesisError:
-        if isinstance(change, NoesisError):
-            return change
+    async def _store_one(self, memory: Memory | NoesisError) -> Indexed | NoesisError:
+        if isinstance(memory, NoesisError):
+            return memory
+        rows = await self._embedding.submit(memory)
         try:
-            return await self._store.submit(change)
+            return await self._store.submit(IndexChange(memory, rows, self._now_ms()))
         except NoesisError as error:
             return error
 
@@ -87,22 +82,19 @@ class Indexing:
         except InvalidInput as error:
             return error
 
+    async def _rows_of(self, memories: list[Memory]) -> list[list[Row]]:
+        """The rows of each memory, with vectors as far as they can be had and are needed."""
+        known = await self._known(memories)
+        fresh = {memory.id: self._cut(memory) for memory in memories if memory.id not in known}
+        rows = [row for chunks in fresh.values() for row in chunks]
+        results = await self._vectors.of_documents([vector_text(row) for row in rows])
+        embedded = by_memory(with_embeddings(rows, results, self._now_ms()))
+        return [embedded.get(memory.id) or self._cut(memory) for memory in memories]
+
     async def _known(self, memories: Sequence[Memory]) -> set[str]:
         """Which of these are stored already and need no vector."""
-        if not memories:
-            return set()
         condition = one_of(Column.ID, {memory.id for memory in memories})
-        found = await self._store.active.values([Column.ID], condition)
-        return {row_id for (row_id,) in found}
-
-    async def _embed(self, memories: Sequence[Memory]) -> dict[str, list[Row]]:
-        """The rows of each memory by its id, with vectors as far as they can be had."""
-        rows = [row for memory in {m.id: m for m in memories}.values() for row in self._cut(memory)]
-        results = await self._vectors.of_documents([vector_text(row) for row in rows])
-        by_memory: dict[str, list[Row]] = {}
-        for row in with_embeddings(rows, results, self._now_ms()):
-            by_memory.setdefault(row.parent_id, []).append(row)
-        return by_memory
+        return {row_id for (row_id,) in await self._store.active.values([Column.ID], condition)}
 
     def _cut(self, memory: Memory) -> list[Row]:
         return to_rows(memory, cut(memory.text, self._settings, self._vectors))

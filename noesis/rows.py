@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import PurePosixPath
 
 import msgspec
@@ -46,6 +46,14 @@ def to_memory(rows: Sequence[Row]) -> Memory:
 
 
 _STATE_ORDER = {EmbeddingState.FAILED: 0, EmbeddingState.PENDING: 1, EmbeddingState.READY: 2}
+
+
+def by_memory(rows: Iterable[Row]) -> dict[str, list[Row]]:
+    """Rows grouped by memory, each in chunk order."""
+    grouped: dict[str, list[Row]] = {}
+    for row in sorted(rows, key=lambda row: row.chunk):
+        grouped.setdefault(row.parent_id, []).append(row)
+    return grouped
 
 
 def join_chunks(rows: Sequence[Row]) -> str:

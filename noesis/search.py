@@ -13,7 +13,6 @@ import numpy.typing as npt
 from noesis.browsing import (
     agent_condition,
     archived_condition,
-    by_memory,
     check_limit,
     filter_condition,
     live_condition,
@@ -33,7 +32,7 @@ from noesis.memory import (
     Timings,
 )
 from noesis.ranking import Scores, contributions, diverse_order
-from noesis.rows import to_memory
+from noesis.rows import by_memory, to_memory
 from noesis.settings import Settings
 from noesis.store import Column, Condition, Row, Store, Table
 from noesis.store.filters import one_of

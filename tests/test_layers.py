@@ -14,7 +14,7 @@ PACKAGE = ROOT / "noesis"
 
 # From the bottom up: a module imports from its own layer and those above it in this table, never below.
 LAYERS: dict[str, set[str]] = {
-    "values": {"errors", "logs", "memory", "settings", "tasks"},
+    "values": {"collecting", "errors", "logs", "memory", "settings", "tasks"},
     "pure": {"ranking", "text"},
     "adapters": {
         "activity",

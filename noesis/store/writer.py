@@ -7,10 +7,10 @@ timer, no latency when idle, one commit for many writers.
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Iterable, Sequence
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
+from noesis.collecting import Collector
 from noesis.errors import EmbedderMismatch, NoesisError, StoreError
 from noesis.store.filters import Column, Condition, one_of
 from noesis.store.generations import Generation
@@ -117,22 +117,6 @@ class Change(Protocol[T_co]):
         ...
 
 
-class _Waiting(Generic[T]):
-    def __init__(self, change: Change[T]) -> None:
-        self.change = change
-        self.answer: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self.result: T | None = None
-        self.error: BaseException | None = None
-
-    def resolve(self) -> None:
-        if self.answer.done():
-            return
-        if self.error is not None:
-            self.answer.set_exception(self.error)
-        else:
-            self.answer.set_result(self.result)  # type: ignore[arg-type]
-
-
 class Writer:
     """Commits changes to a generation, one commit at a time."""
 
@@ -140,8 +124,7 @@ class Writer:
         self._generation = generation
         self._locks = locks
         self._disk = disk
-        self._queue: deque[_Waiting[Any]] = deque()
-        self._loop: asyncio.Task[None] | None = None
+        self._collector: Collector[Change[Any], Any] = Collector(self._commit_or_split, most=_MAX_CHANGES)
         self.commits = 0
         self.changes = 0
 
@@ -151,63 +134,43 @@ class Writer:
         A caller that is cancelled while waiting does not undo the change.
         Raises what `apply` raised, or a StoreError.
         """
-        waiting = _Waiting(change)
-        self._queue.append(waiting)
-        if self._loop is None or self._loop.done():
-            self._loop = asyncio.create_task(self._drain())
-        return await waiting.answer
+        result: T = await self._collector.submit(change)
+        return result
 
     async def close(self) -> None:
         """Wait until everything submitted is committed."""
-        if self._loop is not None:
-            await self._loop
+        await self._collector.close()
 
-    async def _drain(self) -> None:
-        while self._queue:
-            batch = [self._queue.popleft() for _ in range(min(len(self._queue), _MAX_CHANGES))]
-            try:
-                await self._commit_or_split(batch)
-            except BaseException as error:
-                for waiting in batch:
-                    waiting.error = waiting.error or error
-                if not isinstance(error, NoesisError):
-                    raise
-            finally:
-                for waiting in batch:
-                    waiting.resolve()
-
-    async def _commit_or_split(self, batch: list[_Waiting[Any]]) -> None:
+    async def _commit_or_split(self, changes: list[Change[Any]]) -> list[Any]:
         """Commit a batch; when it fails for a reason of its content, each change on its own."""
         try:
-            await self._commit(batch)
+            return await self._commit(changes)
         except StoreError as error:
-            if len(batch) == 1 or type(error) is not StoreError:
+            if len(changes) == 1 or type(error) is not StoreError:
                 raise
-            for waiting in batch:
-                try:
-                    await self._commit([waiting])
-                except StoreError as own:
-                    waiting.error = own
+        return [await self._commit_alone(change) for change in changes]
 
-    async def _commit(self, batch: list[_Waiting[Any]]) -> None:
+    async def _commit_alone(self, change: Change[Any]) -> Any:
+        try:
+            return (await self._commit([change]))[0]
+        except StoreError as error:
+            return error
+
+    async def _commit(self, changes: list[Change[Any]]) -> list[Any]:
         async with self._locks.writing():
-            view = await self._load(batch)
-            for waiting in batch:
-                try:
-                    waiting.result = waiting.change.apply(view)
-                    waiting.error = None
-                except NoesisError as error:
-                    waiting.error = error
+            view = await self._load(changes)
+            outcomes = [_applied(change, view) for change in changes]
             written = await self._write(view)
         # Also when nothing was written: "it is there already" promises what another process may
         # have committed a moment ago and not synced yet.
         await self._sync()
         self.commits += written
-        self.changes += len(batch)
+        self.changes += len(changes)
+        return outcomes
 
-    async def _load(self, batch: list[_Waiting[Any]]) -> View:
-        ids = {memory_id for waiting in batch for memory_id in waiting.change.memory_ids}
-        hashes = {content_hash for waiting in batch for content_hash in waiting.change.hashes}
+    async def _load(self, changes: Sequence[Change[Any]]) -> View:
+        ids = {memory_id for change in changes for memory_id in change.memory_ids}
+        hashes = {content_hash for change in changes for content_hash in change.hashes}
         condition = _about(ids, hashes)
         active, archived = await asyncio.gather(
             self._generation.active.rows(condition), self._generation.archive.rows(condition)
@@ -245,6 +208,13 @@ class Writer:
             await self._disk.sync()
         except OSError as error:
             raise write_error(error) from error
+
+
+def _applied(change: Change[T], view: View) -> T | NoesisError:
+    try:
+        return change.apply(view)
+    except NoesisError as error:
+        return error
 
 
 def _about(ids: Iterable[str], hashes: Iterable[str]) -> Condition:
