@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable
 
@@ -36,13 +37,16 @@ class Agents:
         self._now_ms = now_ms
         self._known: dict[str, Policy] = {}
         self._known_at = float("-inf")
+        self._looking_up = asyncio.Lock()
 
     async def policies(self) -> dict[str, Policy]:
         """All policies by agent; at most a second old."""
-        if time.monotonic() - self._known_at > _KNOWN_FOR_S:
-            rows = await self._control.read(lambda connection: connection.execute(sa.select(agents)).all())
-            self._known = {row.name: Policy(row.name, row.may_read_across) for row in rows}
-            self._known_at = time.monotonic()
+        async with self._looking_up:
+            if time.monotonic() - self._known_at > _KNOWN_FOR_S:
+                query = sa.select(agents)
+                rows = await self._control.read(lambda connection: connection.execute(query).all())
+                self._known = {row.name: Policy(row.name, row.may_read_across) for row in rows}
+                self._known_at = time.monotonic()
         return self._known
 
     async def policy(self, agent: str) -> Policy:

@@ -93,7 +93,10 @@ class Indexing:
 
     async def _known(self, memories: Sequence[Memory]) -> set[str]:
         """Which of these are stored already and need no vector."""
-        condition = one_of(Column.ID, {memory.id for memory in memories})
+        ids = {memory.id for memory in memories if self._store.writer.may_have(memory.id)}
+        if not ids:
+            return set()
+        condition = one_of(Column.ID, ids)
         return {row_id for (row_id,) in await self._store.active.values([Column.ID], condition)}
 
     def _cut(self, memory: Memory) -> list[Row]:

@@ -18,6 +18,9 @@ from noesis.store.locks import StoreLocks
 from noesis.store.tables import Table, write_error
 
 _MAX_FRAGMENTS = 50
+_MAX_FRAGMENTS_SMALL = 16
+_SMALL_ROWS = 20_000
+"""A compaction writes a small table whole, which costs less than a few searches through its pieces."""
 _MAX_UNINDEXED = 1000
 _TRIES = 8
 _PRUNE_AFTER = timedelta(hours=1)
@@ -37,10 +40,8 @@ class TableState(msgspec.Struct, frozen=True):
     @property
     def due(self) -> bool:
         """Whether an optimisation is worth its work."""
-        return (
-            self.fragments > _MAX_FRAGMENTS
-            or max(self.unindexed_words, self.unindexed_vectors) > _MAX_UNINDEXED
-        )
+        most = _MAX_FRAGMENTS_SMALL if self.rows < _SMALL_ROWS else _MAX_FRAGMENTS
+        return self.fragments > most or max(self.unindexed_words, self.unindexed_vectors) > _MAX_UNINDEXED
 
 
 async def table_state(table: Table) -> TableState:

@@ -74,6 +74,10 @@ class Table:
         """LanceDB's own handle, for maintenance."""
         return self._table
 
+    async def version(self) -> int:
+        """The newest version, whoever committed it."""
+        return int(await reading(self._table.version))
+
     async def dimension(self) -> int | None:
         """The width of the vectors (dimensions), or None before the first one came."""
         if self._dimension is None:

@@ -14,6 +14,7 @@ from noesis.collecting import Collector
 from noesis.errors import EmbedderMismatch, NoesisError, StoreError
 from noesis.store.filters import Column, Condition, one_of
 from noesis.store.generations import Generation
+from noesis.store.known import KnownKeys
 from noesis.store.locks import DiskSync, StoreLocks
 from noesis.store.schema import Row
 from noesis.store.tables import write_error
@@ -125,6 +126,7 @@ class Writer:
         self._locks = locks
         self._disk = disk
         self._collector: Collector[Change[Any], Any] = Collector(self._commit_or_split, most=_MAX_CHANGES)
+        self._known = KnownKeys(generation.active, generation.archive)
         self.commits = 0
         self.changes = 0
 
@@ -136,6 +138,10 @@ class Writer:
         """
         result: T = await self._collector.submit(change)
         return result
+
+    def may_have(self, memory_id: str) -> bool:
+        """Whether there may be a memory with this id, as far as the last commit here knew."""
+        return self._known.may_have(memory_id)
 
     async def close(self) -> None:
         """Wait until everything submitted is committed."""
@@ -171,7 +177,10 @@ class Writer:
     async def _load(self, changes: Sequence[Change[Any]]) -> View:
         ids = {memory_id for change in changes for memory_id in change.memory_ids}
         hashes = {content_hash for change in changes for content_hash in change.hashes}
-        condition = _about(ids, hashes)
+        await self._known.refresh()
+        condition = _about(filter(self._known.may_have, ids), filter(self._known.may_have, hashes))
+        if condition is None:
+            return View((), ())
         active, archived = await asyncio.gather(
             self._generation.active.rows(condition), self._generation.archive.rows(condition)
         )
@@ -187,6 +196,8 @@ class Writer:
         await self._generation.active.upsert(list(active.upserts.values()))
         await self._generation.active.delete(sorted(active.deletes))
         await self._generation.archive.delete(sorted(archive.deletes))
+        rows = (*active.upserts.values(), *archive.upserts.values())
+        await self._known.committed(key for row in rows for key in (row.parent_id, row.content_hash))
         return True
 
     async def _fit_vectors(self, rows: Sequence[Row]) -> None:
@@ -217,10 +228,10 @@ def _applied(change: Change[T], view: View) -> T | NoesisError:
         return error
 
 
-def _about(ids: Iterable[str], hashes: Iterable[str]) -> Condition:
+def _about(ids: Iterable[str], hashes: Iterable[str]) -> Condition | None:
     parts = [
         one_of(column, sorted(values)).sql
         for column, values in ((Column.PARENT_ID, set(ids)), (Column.CONTENT_HASH, set(hashes)))
         if values
     ]
-    return Condition(" OR ".join(parts)) if parts else Condition("1 = 0")
+    return Condition(" OR ".join(parts)) if parts else None

@@ -77,6 +77,6 @@ CRONS = (
         wanted=_model_is_missing,
     ),
     Cron(name="embed_pending", job="embed_pending", key="embed_pending", every_ms=10_000, wanted=_texts_wait),
-    Cron(name="upkeep", job="upkeep", key="upkeep", every_ms=60_000, wanted=_upkeep_is_due),
+    Cron(name="upkeep", job="upkeep", key="upkeep", every_ms=15_000, wanted=_upkeep_is_due),
     Cron(name="upkeep_nightly", job="upkeep", key="upkeep", daily_at=time(4), args={"force": True}),
 )
