@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from noesis.embedding import ModelStatus
 from noesis.embedding.ollama import OllamaEmbedder
 from noesis.embedding.ollama_model import canonical_name, context_of
-from noesis.embedding import ModelStatus
 from noesis.embedding.ollama_wire import Shown
 from noesis.embedding.prefixes import task_prefixes
 from noesis.errors import EmbedderMismatch, EmbedderUnavailable
