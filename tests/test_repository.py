@@ -40,7 +40,7 @@ MAX_MODULE_LINES = 400
 MAX_FUNCTION_LINES = 60
 # The outermost loops, where whatever goes wrong becomes a recorded failure and not the end of the loop.
 MAY_SWALLOW = {
-    "noesis/store/writer.py": "hands the error of a commit to every caller that waits for it",
+    "noesis/collecting.py": "hands the error of a batch to everybody who waits for it",
     "noesis/worker/runner.py": "the outermost frame of a job",
     "noesis/worker/worker.py": "the worker's own loops outlive any fault",
 }

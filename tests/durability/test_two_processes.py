@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -77,10 +78,13 @@ def test_two_servers_write_the_same_and_different_things_while_it_is_optimised(
 def test_each_process_sees_the_others_writes_at_once(tmp_path: Path) -> None:
     data = tmp_path / "data"
     token = token_for(data)
-    with process("up", data) as one, process("api", data) as other:
+    with ExitStack() as stack:
+        servers = [stack.enter_context(process(command, data)) for command in ("up", "api")]
         clients = [
-            httpx.Client(base_url=server.url, headers=headers(token), trust_env=False, timeout=60)
-            for server in (one, other)
+            stack.enter_context(
+                httpx.Client(base_url=server.url, headers=headers(token), trust_env=False, timeout=60)
+            )
+            for server in servers
         ]
         clients[0].post("/api/v1/search", json={"query": "van key"})
         for number in range(5):
