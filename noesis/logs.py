@@ -35,5 +35,5 @@ def configure(level: str) -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
-    for chatty in ("httpx", "httpcore", "arq", "uvicorn.access"):
+    for chatty in ("httpx", "httpcore", "arq", "uvicorn"):
         logging.getLogger(chatty).setLevel(max(logging.WARNING, root.level))

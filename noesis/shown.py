@@ -10,7 +10,8 @@ from typing import Any
 
 def show_hits(answer: dict[str, Any]) -> str:
     """Search hits with their scores, and a note when a leg was missing."""
-    lines = [f"{len(answer['hits'])} memories in {answer['took_ms']:.0f} ms"]
+    count = len(answer["hits"])
+    lines = [f"{count} {'memory' if count == 1 else 'memories'} in {answer['took_ms']:.0f} ms"]
     if answer["degraded"]:
         lines.append(f"Note: {answer['reason']}")
     if not answer["hits"]:
@@ -46,7 +47,7 @@ def show_memory(memory: dict[str, Any]) -> str:
 
 def show_stats(stats: dict[str, Any]) -> str:
     """Counts."""
-    lines = [f"{stats['active']['memories']:,} memories, {stats['archive']['memories']:,} archived"]
+    lines = [f"memories: {stats['active']['memories']:,}, archived: {stats['archive']['memories']:,}"]
     for title, key in (("by type", "by_type"), ("by agent", "by_agent"), ("by priority", "by_priority")):
         counts = {name: count for name, count in stats["active"][key].items() if count}
         if counts:

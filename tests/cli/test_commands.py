@@ -103,7 +103,7 @@ def test_a_memory_goes_through_its_life(noesis: Run) -> None:
     assert noesis("search", "van", *agent, "--json").json()["hits"] == []
     assert noesis("delete", memory_id, "--undo", *agent, "--json").json()["archived"] is False
     assert noesis("stats", *agent, "--json").json()["active"]["by_type"]["decision"] == 1
-    assert noesis("stats", *agent).out.startswith("1 memories, 0 archived\n")
+    assert noesis("stats", *agent).out.startswith("memories: 1, archived: 0\n")
 
 
 def test_a_file_of_many_lines_is_indexed_and_bad_lines_are_named(noesis: Run, tmp_path: Path) -> None:
