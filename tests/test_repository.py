@@ -27,7 +27,7 @@ REGISTRY_HOSTS = [
         ("proxy", "golang", "org"),
     )
 ]
-PLACES = ["/".join(("", "work", name, "")) for name in ("main", "shared")]
+PLACES = [f"{ROOT}/", "/".join(("", "Users", ""))]
 UNFINISHED = re.compile("|".join(rf"\b{a}{b}\b" for a, b in (("TO", "DO"), ("FIX", "ME"), ("XX", "X"))))
 LOCKS = ("requirements.lock", "requirements-dev.lock", "package-lock.json")
 
