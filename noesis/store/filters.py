@@ -95,9 +95,9 @@ def older_than(created_at: int, parent_id: str) -> Condition:
     return Condition(f"({below(Column.CREATED_AT, created_at).sql} OR ({(same & later).sql}))")
 
 
-def is_null(column: Column) -> Condition:
-    """The column has no value."""
-    return Condition(f"{column.value} IS NULL")
+def is_set(column: Column) -> Condition:
+    """The column has a value."""
+    return Condition(f"{column.value} IS NOT NULL")
 
 
 def has_all(column: Column, values: Iterable[str]) -> Condition:

@@ -12,7 +12,7 @@ import msgspec
 from lancedb.index import IvfRq
 
 from noesis.errors import StoreBusy
-from noesis.store.filters import Condition
+from noesis.store.filters import Column, is_set
 from noesis.store.generations import Generation
 from noesis.store.locks import StoreLocks
 from noesis.store.tables import Table, write_error
@@ -94,7 +94,7 @@ async def _wants_vector_index(table: Table, state: TableState, ann_min_rows: int
     # The index packs eight dimensions into a byte; other widths are searched exactly.
     if dimension is None or dimension % 8 or state.rows < ann_min_rows:
         return False
-    return await table.count(Condition("vector IS NOT NULL")) >= ann_min_rows
+    return await table.count(is_set(Column.VECTOR)) >= ann_min_rows
 
 
 async def _again_on_conflict(call: Callable[[], Awaitable[Any]]) -> None:

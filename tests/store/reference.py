@@ -27,8 +27,8 @@ def compares(column: str, value: int, test: Callable[[Any, int], bool]) -> Test:
     return lambda row: getattr(row, column) is not None and test(getattr(row, column), value)
 
 
-def is_null(column: str) -> Test:
-    return lambda row: getattr(row, column) is None
+def is_set(column: str) -> Test:
+    return lambda row: getattr(row, column) is not None
 
 
 def has_all(values: Iterable[str]) -> Test:

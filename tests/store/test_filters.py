@@ -150,7 +150,7 @@ def conditions(draw: st.DrawFn) -> tuple[Condition, Test]:
         build, test = draw(st.sampled_from(COMPARISONS))
         bound = draw(st.one_of(st.integers(-2, 45), st.integers(-30_000, 30_000)))
         return build(number, bound), reference.compares(number.value, bound, test)
-    return filters.is_null(column), reference.is_null(column.value)
+    return filters.is_set(column), reference.is_set(column.value)
 
 
 @settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
