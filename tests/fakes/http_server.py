@@ -46,7 +46,7 @@ class HttpServer:
         self._handler = handler
         self._loop = asyncio.new_event_loop()
         self._server: asyncio.Server | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._connections: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
         self._thread: threading.Thread | None = None
         self.port = 0
 
@@ -70,23 +70,35 @@ class HttpServer:
 
     async def _shut(self) -> None:
         assert self._server is not None
+        # What has been accepted must be served before it can be cut: a server that closes drops it open.
+        for listening in self._server.sockets:
+            self._loop.remove_reader(listening.fileno())
+        await self._settle()
         self._server.close()
-        for task in list(self._tasks):
+        for task, writer in self._connections.items():
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+            writer.transport.abort()
+        await asyncio.gather(*self._connections, return_exceptions=True)
+        await self._settle()
 
-    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._tasks.add(task)
+    @staticmethod
+    async def _settle() -> None:
+        for _ in range(5):
+            await asyncio.sleep(0)
+
+    def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        # A plain function runs as the connection is made; a task of the library's own making could be
+        # cancelled before its first step, and nobody would close what it was given.
+        task = self._loop.create_task(self._serve(reader, writer))
+        self._connections[task] = writer
+        task.add_done_callback(self._connections.pop)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             with suppress(ConnectionError, asyncio.IncompleteReadError):
                 while await self._exchange(reader, writer):
                     pass
-        except asyncio.CancelledError:
-            return  # the server is being stopped
         finally:
-            self._tasks.discard(task)
             writer.close()
 
     async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
