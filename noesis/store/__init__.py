@@ -5,6 +5,7 @@ from noesis.store.recovery import Dropped
 from noesis.store.schema import Row
 from noesis.store.store import Store
 from noesis.store.tables import Table
+from noesis.store.vector_index import IndexPolicy
 from noesis.store.writer import Change, View
 
-__all__ = ["Change", "Column", "Condition", "Dropped", "Row", "Store", "Table", "View"]
+__all__ = ["Change", "Column", "Condition", "Dropped", "IndexPolicy", "Row", "Store", "Table", "View"]

@@ -23,6 +23,7 @@ class Column(enum.StrEnum):
     AGENT_ID = "agent_id"
     SESSION_ID = "session_id"
     MEMORY_TYPE = "memory_type"
+    KEYWORD_TEXT = "keyword_text"
     EMBEDDING_STATE = "embedding_state"
     EMBEDDING_RETRY_AT = "embedding_retry_at"
     PRIORITY = "priority"
@@ -93,6 +94,13 @@ def older_than(created_at: int, parent_id: str) -> Condition:
     """The rows that come after this one in the order newest first, then by id."""
     same, later = equals(Column.CREATED_AT, created_at), Condition(f"parent_id > {_literal(parent_id)}")
     return Condition(f"({below(Column.CREATED_AT, created_at).sql} OR ({(same & later).sql}))")
+
+
+def either(*conditions: Condition) -> Condition:
+    """At least one of these holds; none given holds never."""
+    return Condition(
+        "(" + " OR ".join(f"({each.sql})" for each in conditions) + ")" if conditions else "1 = 0"
+    )
 
 
 def is_set(column: Column) -> Condition:

@@ -19,6 +19,9 @@ from noesis.store.tables import Table, create_table
 ACTIVE = "memories"
 ARCHIVE = "memories_archive"
 
+_TRAINED = "vector_index.json"
+"""LanceDB does not tell what an index learnt from; without this file, it is taken for what it covers."""
+
 _INDEX_CACHE_BYTES = 96 << 20
 _METADATA_CACHE_BYTES = 32 << 20
 
@@ -41,6 +44,20 @@ class Generation:
         self.active = active
         self.archive = archive
         self.dropped = dropped
+
+    def trained(self, table: str) -> int | None:
+        """How many vectors a table's vector index learnt from; None if that was not recorded."""
+        try:
+            recorded = (self.directory / _TRAINED).read_bytes()
+            return msgspec.json.decode(recorded, type=dict[str, int]).get(table)
+        except (OSError, msgspec.DecodeError):
+            return None
+
+    def record_trained(self, table: str, vectors: int) -> None:
+        """Note that a vector index was built from so many; only under the maintenance lock."""
+        names = {name: self.trained(name) for name in (ACTIVE, ARCHIVE)}
+        record = {name: count for name, count in {**names, table: vectors}.items() if count is not None}
+        write_file(self.directory / _TRAINED, msgspec.json.encode(record))
 
     @property
     def info(self) -> GenerationInfo:

@@ -9,37 +9,42 @@ from pathlib import Path
 from typing import TypeVar
 
 from noesis.embedding.base import EmbedderIdentity
-from noesis.errors import StoreBusy, StoreReadOnly
+from noesis.errors import StoreBusy, StoreFull, StoreReadOnly
 
 # Without it LanceDB prints a warning for every query.
 os.environ.setdefault("LANCE_LOG", "error")
 
+from noesis.store.filters import EVERYTHING
 from noesis.store.generations import Generation, create_generation, current_name, open_generation
 from noesis.store.locks import DiskSync, StoreLocks
-from noesis.store.maintenance import TableState, maintain, table_state
+from noesis.store.maintenance import TableState, Upkeep
 from noesis.store.recovery import Dropped, sweep
 from noesis.store.tables import Table
-from noesis.store.writer import Change, Writer
+from noesis.store.vector_index import IndexPolicy
+from noesis.store.writer import Change, Writer, drop_copies
 
 T = TypeVar("T")
 
 _FIRST = "0001"
+_DEFAULT_POLICY = IndexPolicy()
 
 
 class Store:
     """Both tables of the live generation, and the writer."""
 
-    def __init__(self, generation: Generation, locks: StoreLocks, disk: DiskSync, ann_min_rows: int) -> None:
+    def __init__(
+        self, generation: Generation, locks: StoreLocks, disk: DiskSync, policy: IndexPolicy
+    ) -> None:
         self._generation = generation
         self._locks = locks
         self._disk = disk
-        self._ann_min_rows = ann_min_rows
+        self._upkeep = Upkeep(generation, locks, policy)
         self._embedder: EmbedderIdentity | None = None
         self.writer = Writer(generation, locks, disk)
 
     @classmethod
     async def open(
-        cls, directory: Path, *, now_ms: Callable[[], int], nprobes: int = 16, ann_min_rows: int = 5000
+        cls, directory: Path, *, now_ms: Callable[[], int], policy: IndexPolicy = _DEFAULT_POLICY
     ) -> Store:
         """Open the store in a directory (absolute), or make an empty one.
 
@@ -56,9 +61,9 @@ class Store:
                 if current_name(directory) is None:
                     await create_generation(directory, _FIRST, now_ms())
         name = current_name(directory) or _FIRST
-        generation = await open_generation(directory, name, nprobes, locks)
+        generation = await open_generation(directory, name, policy.nprobes, locks)
         await _sweep_if_quiet(generation, locks)
-        return cls(generation, locks, disk, ann_min_rows)
+        return cls(generation, locks, disk, policy)
 
     @property
     def dropped(self) -> tuple[Dropped, ...]:
@@ -101,11 +106,11 @@ class Store:
 
     async def maintain(self, *, force: bool = False) -> int:
         """Compact, prune and index the tables that need it; returns how many did.  Raises StoreBusy."""
-        return await maintain(self._generation, self._locks, ann_min_rows=self._ann_min_rows, force=force)
+        return await self._upkeep.maintain(force=force)
 
     async def states(self) -> tuple[TableState, TableState]:
         """How the active table and the archive lie on the disk."""
-        return await table_state(self.active), await table_state(self.archive)
+        return await self._upkeep.state(self.active), await self._upkeep.state(self.archive)
 
     async def close(self) -> None:
         """Finish what was submitted."""
@@ -114,9 +119,10 @@ class Store:
 
 
 async def _sweep_if_quiet(generation: Generation, locks: StoreLocks) -> None:
-    """Clear away what a kill left, unless another process is at work."""
+    """Clear away what a kill left, unless another process is at work or the disk takes nothing."""
     try:
         async with locks.maintaining(), locks.writing(timeout_s=0):
             await asyncio.to_thread(sweep, generation.directory)
-    except (StoreBusy, StoreReadOnly):
+            await drop_copies(generation, EVERYTHING)
+    except (StoreBusy, StoreFull, StoreReadOnly):
         return

@@ -7,6 +7,7 @@ timer, no latency when idle, one commit for many writers.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Iterable, Sequence
 from typing import Any, Protocol, TypeVar
 
@@ -127,6 +128,7 @@ class Writer:
         self._disk = disk
         self._collector: Collector[Change[Any], Any] = Collector(self._commit_or_split, most=_MAX_CHANGES)
         self._known = KnownKeys(generation.active, generation.archive)
+        self._torn: set[str] = set()
         self.commits = 0
         self.changes = 0
 
@@ -164,6 +166,7 @@ class Writer:
 
     async def _commit(self, changes: list[Change[Any]]) -> list[Any]:
         async with self._locks.writing():
+            await self._mend()
             view = await self._load(changes)
             outcomes = [_applied(change, view) for change in changes]
             written = await self._write(view)
@@ -191,14 +194,26 @@ class Writer:
         active, archive = view.tables
         if not (active.upserts or active.deletes or archive.upserts or archive.deletes):
             return False
-        await self._fit_vectors([*active.upserts.values(), *archive.upserts.values()])
-        await self._generation.archive.upsert(list(archive.upserts.values()))
-        await self._generation.active.upsert(list(active.upserts.values()))
-        await self._generation.active.delete(sorted(active.deletes))
-        await self._generation.archive.delete(sorted(archive.deletes))
-        rows = (*active.upserts.values(), *archive.upserts.values())
+        rows = [*active.upserts.values(), *archive.upserts.values()]
+        await self._fit_vectors(rows)
+        try:
+            await self._generation.archive.upsert(list(archive.upserts.values()))
+            await self._generation.active.upsert(list(active.upserts.values()))
+            await self._generation.active.delete(sorted(active.deletes))
+            await self._generation.archive.delete(sorted(archive.deletes))
+        except StoreError:
+            self._torn.update(row.parent_id for row in rows)
+            with contextlib.suppress(StoreError):
+                await self._mend()
+            raise
         await self._known.committed(key for row in rows for key in (row.parent_id, row.content_hash))
         return True
+
+    async def _mend(self) -> None:
+        """Take back the first half of moves whose second half failed; what cannot be now is tried again."""
+        if self._torn:
+            await drop_copies(self._generation, one_of(Column.PARENT_ID, sorted(self._torn)))
+            self._torn.clear()
 
     async def _fit_vectors(self, rows: Sequence[Row]) -> None:
         """Give the tables their vector column when the first vectors come."""
@@ -219,6 +234,21 @@ class Writer:
             await self._disk.sync()
         except OSError as error:
             raise write_error(error) from error
+
+
+async def drop_copies(generation: Generation, about: Condition) -> int:
+    """Take out of the archive what the active table holds as well, and return how many rows that were.
+
+    A move that was broken off leaves a memory in both; it stays where it was acknowledged to be, or
+    has just come back to.  Only under the write lock.  Raises a StoreError.
+    """
+    archived = await generation.archive.values([Column.ID, Column.PARENT_ID], about)
+    if not archived:
+        return 0
+    active = {parent for (parent,) in await generation.active.values([Column.PARENT_ID], about)}
+    copies = [row_id for row_id, parent in archived if parent in active]
+    await generation.archive.delete(sorted(copies))
+    return len(copies)
 
 
 def _applied(change: Change[T], view: View) -> T | NoesisError:

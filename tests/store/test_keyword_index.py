@@ -6,7 +6,7 @@ import pytest
 
 from noesis.store import Store
 from noesis.store.filters import EVERYTHING
-from noesis.store.stop_words import STOP_WORDS
+from noesis.text.stop_words import STOP_WORDS
 from tests.store.changes import Put
 from tests.store.rows import make_row
 

@@ -1,4 +1,6 @@
-"""A move is two commits: a process that is killed between them leaves a row twice, never nowhere."""
+"""A move is two commits: a process that is killed between them leaves a row twice, never nowhere.
+
+The next start takes the archive's copy back."""
 
 from __future__ import annotations
 
@@ -41,7 +43,7 @@ async def killed(directory: Path, step: str, into: str) -> None:
 
 
 @pytest.mark.parametrize("into", ["archive", "active"])
-async def test_a_move_that_is_killed_leaves_the_row_and_is_finished_by_the_next_one(
+async def test_a_move_that_is_killed_leaves_one_row_after_the_start_and_can_be_done_again(
     into: str, tmp_path: Path
 ) -> None:
     directory = tmp_path / "store"
@@ -53,8 +55,7 @@ async def test_a_move_that_is_killed_leaves_the_row_and_is_finished_by_the_next_
     await killed(directory, "delete", into)
 
     store = await Store.open(directory, now_ms=lambda: NOW)
-    found = await content(store)
-    assert {name: set(rows) for name, rows in found.items()} == {"active": {row.id}, "archive": {row.id}}
+    assert [len(rows) for rows in (await content(store)).values()] == [1, 0]
     await store.submit(Put(row, archived=into == "archive"))
     assert [len(rows) for rows in (await content(store)).values()] == (
         [0, 1] if into == "archive" else [1, 0]

@@ -12,6 +12,7 @@ from noesis.embedding import EmbedderIdentity
 from noesis.store import Store
 from noesis.store.filters import EVERYTHING, Column, Condition, equals
 from noesis.store.schema import vector_field
+from noesis.store.vector_index import IndexPolicy
 from tests.store.changes import Put
 from tests.store.rows import content, make_row, unit_vector
 from tests.support import NOW
@@ -76,7 +77,7 @@ async def test_the_first_embedder_is_recorded_and_another_one_refused(store: Sto
 @pytest.fixture
 async def large(tmp_path: Path) -> Store:
     """A store of two agents with an index over its vectors; every 100th row is beta's."""
-    store = await Store.open(tmp_path / "store", now_ms=lambda: NOW, ann_min_rows=1000)
+    store = await Store.open(tmp_path / "store", now_ms=lambda: NOW, policy=IndexPolicy(min_rows=1000))
     rows = [
         make_row(
             n, vector=unit_vector(n, WIDTH), agent_id="beta" if n % 100 == 0 else "alpha", priority=n % 100
