@@ -142,7 +142,8 @@ def test_nothing_is_bound_to_one_processor() -> None:
 
 def test_the_image_runs_without_rights_and_installs_only_what_is_locked() -> None:
     assert re.search(r"^USER 10001:10001$", CONTAINERFILE, flags=re.MULTILINE)
-    assert "--require-hashes -r requirements.lock" in CONTAINERFILE
+    assert re.search(r"^ARG LOCK=requirements.lock$", CONTAINERFILE, flags=re.MULTILINE)
+    assert '--require-hashes -r "${LOCK}"' in CONTAINERFILE
     assert not re.search(r"index-url|trusted-host|registry|pip\.conf|npmrc", CONTAINERFILE)
 
 

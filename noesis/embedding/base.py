@@ -43,7 +43,7 @@ class EmbeddingFailure(msgspec.Struct, frozen=True):
 class ModelStatus(msgspec.Struct, frozen=True):
     """Whether the model can be used; `completed` and `total` are bytes while it is being pulled.
 
-    `sentence` says it for people: what is, and what still works.
+    `sentence` says it for people.
     """
 
     state: Literal["unknown", "ready", "missing", "pulling", "unreachable", "unsuitable"]

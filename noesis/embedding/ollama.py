@@ -246,7 +246,7 @@ class OllamaEmbedder:
             raise OllamaTrouble(Trouble.TIMEOUT, message) from error
 
     def _public(self, trouble: OllamaTrouble) -> EmbedderError:
-        message = f"The embedder does not work: {trouble.message.rstrip('.')}."
+        message = f"Ollama gives no vectors: {trouble.message.rstrip('.')}."
         if trouble.kind is Trouble.UNSUITABLE:
             return EmbedderMismatch(message)
         return EmbedderUnavailable(message)
@@ -258,7 +258,7 @@ class OllamaEmbedder:
             sentence = f"The model {self._link.model} generates text; choose one that makes embeddings."
             self._status = ModelStatus("unsuitable", sentence)
         elif self._status.state != "pulling":
-            sentence = f"Ollama does not answer: {trouble.message.rstrip('.')}. Search works by words only."
+            sentence = f"Ollama gives no vectors: {trouble.message.rstrip('.')}."
             self._status = ModelStatus("unreachable", sentence)
 
     def _note_installed(self, installed: bool) -> None:
@@ -266,10 +266,7 @@ class OllamaEmbedder:
         if installed:
             self._status = ModelStatus("ready", f"The model {model} is ready.")
         elif self._status.state != "pulling":
-            sentence = (
-                f"The model {model} is not installed in Ollama. Search works by words only until it is."
-            )
-            self._status = ModelStatus("missing", sentence)
+            self._status = ModelStatus("missing", f"The model {model} is not installed in Ollama.")
 
 
 def _join(results: Sequence[Result], pieces: Sequence[str]) -> Result:

@@ -28,9 +28,7 @@ class PullProgress:
         completed = sum(done for done, _ in self._layers.values())
         total = sum(size for _, size in self._layers.values())
         share = f", {completed * 100 // total} %" if total else ""
-        sentence = (
-            f"Ollama is downloading the model {self._model}{share}. Until then, search works by words only."
-        )
+        sentence = f"Ollama is downloading the model {self._model}{share}."
         return ModelStatus("pulling", sentence, completed, total)
 
 

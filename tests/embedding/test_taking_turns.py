@@ -7,7 +7,7 @@ import threading
 import numpy as np
 
 from noesis.embedding.breaker import CircuitBreaker
-from noesis.embedding.local import batches_by_length
+from noesis.embedding.in_process import batches_by_length
 from noesis.embedding.pace import Pace, next_batch
 from noesis.embedding.turns import Turns
 
