@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import uuid
 from collections.abc import Callable, Sequence
 
 import msgspec
@@ -85,19 +86,28 @@ class Indexing:
     async def _rows_of(self, memories: list[Memory]) -> list[list[Row]]:
         """The rows of each memory, with vectors as far as they can be had and are needed."""
         known = await self._known(memories)
-        fresh = {memory.id: self._cut(memory) for memory in memories if memory.id not in known}
-        rows = [row for chunks in fresh.values() for row in chunks]
+        cuts = [self._cut(memory) for memory in memories]
+        # By number: two memories of one id are the same text with values of their own, and the first is stored.
+        fresh: dict[str, int] = {}
+        for number, memory in enumerate(memories):
+            if memory.id not in known:
+                fresh.setdefault(memory.id, number)
+        rows = [row for number in fresh.values() for row in cuts[number]]
         results = await self._vectors.of_documents([vector_text(row) for row in rows])
         embedded = by_memory(with_embeddings(rows, results, self._now_ms()))
-        return [embedded.get(memory.id) or self._cut(memory) for memory in memories]
+        for fresh_id, number in fresh.items():
+            cuts[number] = embedded[fresh_id]
+        return cuts
 
     async def _known(self, memories: Sequence[Memory]) -> set[str]:
         """Which of these are stored already and need no vector."""
         ids = {memory.id for memory in memories if self._store.writer.may_have(memory.id)}
         if not ids:
             return set()
-        condition = one_of(Column.ID, ids)
-        return {row_id for (row_id,) in await self._store.active.values([Column.ID], condition)}
+        columns = [Column.ID, Column.CONTENT_HASH]
+        stored = dict(await self._store.active.values(columns, one_of(Column.ID, ids)))
+        # One that was edited since has another text, and this one will be a new memory.
+        return {memory.id for memory in memories if stored.get(memory.id) == memory.content_hash}
 
     def _cut(self, memory: Memory) -> list[Row]:
         return to_rows(memory, cut(memory.text, self._settings, self._vectors))
@@ -196,28 +206,32 @@ class IndexChange:
             rows = self._rows_with_free_id(view)
             view.put_active(rows)
             return _indexed(rows, duplicate=False)
-        if same[0].archived_at is not None or same[0].expires_at <= self._now_ms:
+        if self._is_over(same):
             same = [self._brought_back(row) for row in same]
             view.put_active(same)
         return _indexed(same, duplicate=True)
 
     def _same(self, view: View) -> list[Row] | None:
-        """The memory that this one repeats: same agent, same source, same content."""
+        """The memory that this one repeats: same agent, same source, same content; a living one if there is."""
         memory = self._memory
         wanted = (source_key(memory.source, memory.session_id, memory.position), memory.position)
-        for rows in view.with_hash(memory.agent_id, memory.content_hash):
-            row = rows[0]
-            if (source_key(row.source, row.session_id, row.position), row.position) == wanted:
-                return rows
-        return None
+        found = [
+            rows
+            for rows in view.with_hash(memory.agent_id, memory.content_hash)
+            if (source_key(rows[0].source, rows[0].session_id, rows[0].position), rows[0].position) == wanted
+        ]
+        return min(found, key=self._is_over, default=None)
+
+    def _is_over(self, rows: Sequence[Row]) -> bool:
+        return rows[0].archived_at is not None or rows[0].expires_at <= self._now_ms
 
     def _rows_with_free_id(self, view: View) -> Sequence[Row]:
         """The id belongs to this content; a memory that was edited since keeps it all the same."""
         memory = self._memory
         if not (view.active(memory.id) or view.archived(memory.id)):
             return self._rows
-        key = f"{source_key(memory.source, memory.session_id, memory.position)}\x1eagain\x1e{self._now_ms}"
-        fresh = memory_id(memory.agent_id, key, memory.position, memory.content_hash)
+        # Nothing that could be derived is certain to be free: such a memory may have been edited as well.
+        fresh = str(uuid.uuid4())
         return [
             msgspec.structs.replace(row, id=chunk_id(fresh, row.chunk), parent_id=fresh) for row in self._rows
         ]

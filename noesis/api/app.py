@@ -16,6 +16,7 @@ from noesis import __version__
 from noesis.api import admin, jobs, memories, search, system
 from noesis.api.access import authorise
 from noesis.api.bodies import StrictRequest
+from noesis.api.described import Described
 from noesis.api.middleware import Perimeter
 from noesis.api.problems import HANDLERS
 from noesis.dashboard import pages
@@ -46,6 +47,7 @@ def build_app(settings: Settings, runtime: AbstractAsyncContextManager[Noesis]) 
         request_max_body_size=MAX_BODY_BYTES,
         lifespan=[lifespan],
         openapi_config=_openapi(),
+        plugins=[Described()],
         logging_config=None,
         debug=False,
     )

@@ -43,6 +43,7 @@ async def index_memory(
     summary="Index many memories",
     description="NDJSON in: one memory a line. NDJSON out: one answer a line, in order; a bad line fails alone.",
     status_code=200,
+    media_type="application/x-ndjson",
     tags=["memories"],
     request_max_body_size=None,
 )

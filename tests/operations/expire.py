@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Iterable
+
 import msgspec
 
-from noesis.store.filters import Column, equals
+from noesis.memory import EXPIRED
+from noesis.rows import by_memory
+from noesis.runtime import Noesis
+from noesis.store.filters import Column, one_of
 from tests.store.changes import Put
 from tests.support import Product
 
 
-async def archive(product: Product, memory_id: str, reason: str = "expired") -> None:
+async def archive(product: Product, memory_id: str, reason: str = EXPIRED) -> None:
     """Move an active memory to the archive."""
-    store = product.noesis.store
-    rows = sorted(await store.active.rows(equals(Column.PARENT_ID, memory_id)), key=lambda row: row.chunk)
-    values = {"archived_at": product.noesis.now_ms(), "archive_reason": reason}
-    await store.submit(Put(*(msgspec.structs.replace(row, **values) for row in rows), archived=True))
+    await archive_all(product.noesis, [memory_id], reason)
+
+
+async def archive_all(noesis: Noesis, ids: Iterable[str], reason: str = EXPIRED) -> None:
+    """Move active memories to the archive, in one commit."""
+    values = {"archived_at": noesis.now_ms(), "archive_reason": reason}
+    memories = by_memory(await noesis.store.active.rows(one_of(Column.PARENT_ID, ids)))
+    changes = [
+        Put(*(msgspec.structs.replace(row, **values) for row in rows), archived=True)
+        for rows in memories.values()
+    ]
+    await asyncio.gather(*(noesis.store.submit(change) for change in changes))
