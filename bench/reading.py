@@ -6,15 +6,16 @@ import asyncio
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Protocol
 
 import msgspec
 
-from bench.metrics import p50_p95
 from bench.seeding import AGENT
 from bench.server import Connection, Server
 from noesis.browsing import agent_condition, live_condition
+from noesis.candidates import FETCHED
+from noesis.ranking.metrics import p50_p95
 from noesis.runtime import Noesis
-from noesis.search import _FETCH
 from noesis.store.schema import COLUMNS
 from noesis.store.tables import _REFINE
 
@@ -53,6 +54,22 @@ class Answered(msgspec.Struct, frozen=True):
     store: float
 
 
+class Compared(msgspec.Struct, frozen=True):
+    """The searches of one comparison: over HTTP, directly (ms each), and the CPU time of both sides (s)."""
+
+    http: list[Answered]
+    direct: list[float]
+    http_cpu: float
+    direct_cpu: float
+
+
+class Asker(Protocol):
+    """A search without the product."""
+
+    async def search(self, text: str) -> float:
+        """Answer a question; how long it took (ms)."""
+
+
 class Direct:
     """LanceDB and the embedder without the product: what one hybrid search calls."""
 
@@ -72,15 +89,31 @@ class Direct:
         query = self._noesis.store.active.handle.query().nearest_to(vector).distance_type("cosine")
         query = query.minimum_nprobes(self._noesis.settings.ann_nprobe).maximum_nprobes(0)
         query = query.refine_factor(_REFINE).where(condition)
-        await query.select([*self._columns, "_distance"]).limit(_FETCH).to_arrow()
+        await query.select([*self._columns, "_distance"]).limit(FETCHED).to_arrow()
 
     async def _by_words(self, text: str, condition: str) -> None:
         query = self._noesis.store.active.handle.query().nearest_to_text(text, columns=["keyword_text"])
-        await query.where(condition).select([*self._columns, "_score"]).limit(_FETCH).to_arrow()
+        await query.where(condition).select([*self._columns, "_score"]).limit(FETCHED).to_arrow()
 
 
-async def compare(server: Server, direct: Direct, questions: Sequence[str], clients: int) -> Latency:
-    """Ask every question once over HTTP and once directly; who goes first changes from round to round."""
+async def compare(server: Server, direct: Asker, questions: Sequence[str], clients: int) -> Latency:
+    """Ask every question once over HTTP and once directly."""
+    found = await in_turns(server, direct, questions, clients)
+    return Latency(
+        clients=clients,
+        questions=len(questions),
+        http=p50_p95([answer.client for answer in found.http]),
+        direct=p50_p95(found.direct),
+        took_p50=p50_p95([answer.took for answer in found.http])[0],
+        embedding_p50=p50_p95([answer.embedding for answer in found.http])[0],
+        store_p50=p50_p95([answer.store for answer in found.http])[0],
+        http_cpu=found.http_cpu * 1000 / len(questions),
+        direct_cpu=found.direct_cpu * 1000 / len(questions),
+    )
+
+
+async def in_turns(server: Server, direct: Asker, questions: Sequence[str], clients: int) -> Compared:
+    """A few questions over HTTP, the same directly; who goes first changes from round to round."""
     connections = [server.connect(AGENT) for _ in range(clients)]
     over_http: list[Answered] = []
     directly: list[float] = []
@@ -98,17 +131,7 @@ async def compare(server: Server, direct: Direct, questions: Sequence[str], clie
     http_cpu = server.cpu_s() - cpu_before
     for connection in connections:
         connection.close()
-    return Latency(
-        clients=clients,
-        questions=len(questions),
-        http=p50_p95([answer.client for answer in over_http]),
-        direct=p50_p95(directly),
-        took_p50=p50_p95([answer.took for answer in over_http])[0],
-        embedding_p50=p50_p95([answer.embedding for answer in over_http])[0],
-        store_p50=p50_p95([answer.store for answer in over_http])[0],
-        http_cpu=http_cpu * 1000 / len(questions),
-        direct_cpu=direct_cpu * 1000 / len(questions),
-    )
+    return Compared(over_http, directly, http_cpu, direct_cpu)
 
 
 def _over_http(connections: Sequence[Connection], questions: Sequence[str]) -> list[Answered]:
@@ -131,7 +154,7 @@ def ask(connection: Connection, question: str) -> Answered:
     return Answered(elapsed, answer["took_ms"], timings["embedding"], timings["store"])
 
 
-async def _directly(direct: Direct, questions: Sequence[str], clients: int) -> list[float]:
+async def _directly(direct: Asker, questions: Sequence[str], clients: int) -> list[float]:
     waiting = iter(questions)
     times: list[float] = []
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
-import numpy as np
 
-from bench import metrics
 from bench.locomo import CATEGORIES, Question
 from bench.tables import machine, markdown
+from noesis.ranking import metrics
+from noesis.ranking.metrics import Quality
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -27,14 +27,6 @@ class Asked(msgspec.Struct, frozen=True):
     took_ms: float
     embedding_ms: float
     store_ms: float
-
-
-class Quality(msgspec.Struct, frozen=True):
-    """One row of the table: each measure's mean with its 95 % interval, in the order of `metrics.NAMES`."""
-
-    name: str
-    questions: int
-    measures: dict[str, tuple[float, float, float]]
 
 
 class Figures(msgspec.Struct, frozen=True):
@@ -61,16 +53,7 @@ def figures(asked: Sequence[Asked], conversations: int) -> Figures:
 
 def quality_of(name: str, asked: Sequence[Asked]) -> Quality:
     """One row of the table."""
-    values = np.array([metrics.quality(item.ranked, item.question.gold) for item in asked])
-    means, intervals = values.mean(axis=0), metrics.bootstrap(values)
-    return Quality(
-        name,
-        len(asked),
-        {
-            measure: (float(means[index]), float(intervals[index][0]), float(intervals[index][1]))
-            for index, measure in enumerate(metrics.NAMES)
-        },
-    )
+    return metrics.quality_of(name, [(item.ranked, item.question.gold) for item in asked])
 
 
 def times(asked: Sequence[Asked]) -> dict[str, tuple[float, float]]:

@@ -78,7 +78,7 @@ def measure(
     """Index every turn, ask every question.  Raises BenchError when a turn did not arrive."""
     started = time.perf_counter()
     turn_of = {talk.name: index_turns(server, talk) for talk in talks}
-    wait_until_ready(server, talks)
+    wait_until_ready(server, sum(map(len, turn_of.values())))
     say(f"{sum(map(len, turn_of.values())):,} turns indexed in {time.perf_counter() - started:.0f} s")
     server.optimise()
     asked: list[Asked] = []
@@ -100,18 +100,22 @@ def agent_of(talk: Conversation) -> str:
 
 def index_turns(server: Server, talk: Conversation) -> dict[str, str]:
     """Index a conversation; the turn of each memory's id.  Raises BenchError."""
-    connection = server.connect(agent_of(talk))
-    answers = connection.lines("/api/v1/memories/bulk", [memory_of(talk, turn) for turn in talk.turns])
+    bodies = {turn.dia_id: memory_of(talk, turn) for turn in talk.turns}
+    return index_memories(server, agent_of(talk), bodies)
+
+
+def index_memories(server: Server, agent: str, bodies: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """Index what an agent remembers; our own name of each memory by its id.  Raises BenchError."""
+    connection = server.connect(agent)
+    answers = connection.lines("/api/v1/memories/bulk", list(bodies.values()))
     connection.close()
     failed = [answer for answer in answers if "id" not in answer]
-    if failed or len(answers) != len(talk.turns):
-        raise BenchError(
-            f"{talk.name}: {len(answers)} answers for {len(talk.turns)} turns, failed: {failed[:1]}"
-        )
-    turn_of = {answer["id"]: turn.dia_id for answer, turn in zip(answers, talk.turns, strict=True)}
-    if len(turn_of) != len(talk.turns):
-        raise BenchError(f"{talk.name}: {len(talk.turns)} turns became {len(turn_of)} memories.")
-    return turn_of
+    if failed or len(answers) != len(bodies):
+        raise BenchError(f"{agent}: {len(answers)} answers for {len(bodies)} memories, failed: {failed[:1]}")
+    name_of = {answer["id"]: name for answer, name in zip(answers, bodies, strict=True)}
+    if len(name_of) != len(bodies):
+        raise BenchError(f"{agent}: {len(bodies)} memories became {len(name_of)}.")
+    return name_of
 
 
 def memory_of(talk: Conversation, turn: Turn) -> dict[str, Any]:
@@ -129,19 +133,18 @@ def memory_of(talk: Conversation, turn: Turn) -> dict[str, Any]:
     }
 
 
-def wait_until_ready(server: Server, talks: Sequence[Conversation]) -> None:
-    """Return when the store holds each turn with its vector.  Raises BenchError.
+def wait_until_ready(server: Server, wanted: int) -> None:
+    """Return when the store holds so many memories, each with its vector.  Raises BenchError.
 
     On a busy machine a text can be stored before its vector is there; the product fills it in later.
     """
     connection = server.connect()
-    wanted = sum(len(talk.turns) for talk in talks)
     until = time.monotonic() + _VECTORS_WITHIN_S
     while (counts := _counts(connection))[1] < wanted and time.monotonic() < until:
         time.sleep(1)
     connection.close()
     if counts != (wanted, wanted):
-        raise BenchError(f"{wanted} turns were sent, {counts[0]} are there, {counts[1]} with a vector.")
+        raise BenchError(f"{wanted} memories were sent, {counts[0]} are there, {counts[1]} with a vector.")
 
 
 def _counts(connection: Connection) -> tuple[int, int]:

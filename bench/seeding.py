@@ -13,8 +13,8 @@ from noesis.store import Row, View
 from noesis.text.chunking import Chunk
 
 AGENT = "bench"
-OTHER_AGENT = "other"
-"""Has every fourth memory, so that the filter by agent has something to leave out."""
+OTHER_AGENTS = ("other", "third", "fourth")
+"""Have every fourth memory between them, so that the filter by agent has something to leave out."""
 
 _BATCH = 4000
 
@@ -49,6 +49,6 @@ async def seed(noesis: Noesis, sample: Sample) -> None:
 
 
 def _rows(noesis: Noesis, sample: Sample, index: int) -> list[Row]:
-    agent = AGENT if index % 4 else OTHER_AGENT
+    agent = AGENT if index % 4 else OTHER_AGENTS[index // 4 % len(OTHER_AGENTS)]
     memory = prepare(agent, sample.memory(index), noesis.settings, noesis.now_ms())
     return to_rows(memory, [Chunk(memory.text, 0, len(memory.text))])

@@ -83,17 +83,17 @@ def without_embedder() -> dict[str, str]:
 
 async def _read(noesis: Noesis, server: Server, sample: Sample, questions: int) -> Size:
     direct = Direct(noesis)
-    await asyncio.to_thread(_warm_up, server, sample.questions(_WARM_UP))
+    await asyncio.to_thread(warm_up, server, sample.questions(_WARM_UP))
     for question in sample.questions(_WARM_UP):
         await direct.search(question)
     await asyncio.sleep(_IDLE_AFTER_S)
     idle = server.resident_mb()
-    with _peak_of(server) as peak:
+    with peak_of(server) as peak:
         latencies = [await compare(server, direct, sample.questions(questions), n) for n in CLIENTS]
     return Size(sample.count, latencies, idle, max(peak))
 
 
-def _warm_up(server: Server, questions: Sequence[str]) -> None:
+def warm_up(server: Server, questions: Sequence[str]) -> None:
     """Let the server load what it loads at first use, for reading and for writing."""
     connection = server.connect(AGENT)
     for question in questions:
@@ -103,7 +103,7 @@ def _warm_up(server: Server, questions: Sequence[str]) -> None:
 
 
 @contextlib.contextmanager
-def _peak_of(server: Server) -> Iterator[list[float]]:
+def peak_of(server: Server) -> Iterator[list[float]]:
     """The server's resident memory (MB), looked at again and again while the context lasts."""
     seen = [server.resident_mb()]
     done = threading.Event()
@@ -124,7 +124,7 @@ def _peak_of(server: Server) -> Iterator[list[float]]:
 async def _write(
     noesis: Noesis, server: Server, sample: Sample, seconds: float, *, embedding: bool
 ) -> list[Rate]:
-    await asyncio.to_thread(_warm_up, server, sample.questions(1))
+    await asyncio.to_thread(warm_up, server, sample.questions(1))
     return [
         await rate(noesis, server, sample, writers=writers, seconds=seconds, embedding=embedding)
         for writers in WRITERS

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence, Set
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -11,6 +12,14 @@ Values = npt.NDArray[np.float64]
 
 NAMES = ("R@5", "R@10", "nDCG@10", "MRR")
 """What `quality` measures, in its order."""
+
+
+class Quality(msgspec.Struct, frozen=True):
+    """One row of a table: each measure's mean with its 95 % interval, in the order of `NAMES`."""
+
+    name: str
+    questions: int
+    measures: dict[str, tuple[float, float, float]]
 
 
 def recall(ranked: Sequence[str], gold: Set[str], k: int) -> float:
@@ -37,6 +46,20 @@ def quality(ranked: Sequence[str], gold: Set[str]) -> tuple[float, ...]:
         recall(ranked, gold, 10),
         ndcg(ranked, gold, 10),
         reciprocal_rank(ranked, gold, 10),
+    )
+
+
+def quality_of(name: str, answers: Sequence[tuple[Sequence[str], Set[str]]]) -> Quality:
+    """The row of at least one question: what was found, best first, and what answers it."""
+    values = np.array([quality(ranked, gold) for ranked, gold in answers])
+    means, intervals = values.mean(axis=0), bootstrap(values)
+    return Quality(
+        name,
+        len(answers),
+        {
+            measure: (float(means[index]), float(intervals[index][0]), float(intervals[index][1]))
+            for index, measure in enumerate(NAMES)
+        },
     )
 
 

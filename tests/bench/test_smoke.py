@@ -1,4 +1,4 @@
-"""Both benchmarks once against the running product, on next to no data."""
+"""Each benchmark once against the running product, on next to no data."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
-from bench import candidates, retrieval, speed
+from bench import candidates, retrieval, scale, speed
+from bench.growth import Growth
+from bench.peers.__main__ import main as peers
+from bench.peers.report import Comparison
 from bench.verdicts import Found
 from tests.bench.test_locomo import TALKS
 
@@ -57,3 +60,27 @@ def test_speed_measures_searches_writes_and_memory(tmp_path: Path) -> None:
         (writers, embedding) for embedding in (True, False) for writers in (1, 8, 64)
     ]
     assert all(rate.acknowledged >= rate.commits > 0 for rate in found.rates)
+
+
+def test_scale_measures_searches_beside_bare_queries(tmp_path: Path) -> None:
+    figures, curves = tmp_path / "figures.json", tmp_path / "curves.svg"
+    words = ("--rows", "150,300", "--clients", "1,2", "--questions", "8")
+    shown = run(scale.main, *words, "--json", str(figures), "--plot", str(curves))
+    assert "| 300 | 2 |" in shown
+    found = msgspec.json.decode(figures.read_bytes(), type=Growth)
+    assert [step.memories for step in found.steps] == [150, 300]
+    assert all(item.bare[0] > 0 < item.apart[0] < item.whole[0] for item in found.steps[0].searches)
+    # So few are searched without an index, which finds what an exact search finds.
+    assert found.steps[0].recall.as_searched == 1
+    assert curves.read_text().startswith("<svg")
+
+
+def test_the_product_stands_among_its_peers(tmp_path: Path) -> None:
+    """Alone here: the peers would have to be installed first."""
+    figures = tmp_path / "figures.json"
+    places = ("--cache", str(tmp_path), "--json", str(figures))
+    assert "| noesis " in run(peers, "--data", str(TALKS), "--only", "noesis", *places)
+    found = msgspec.json.decode(figures.read_bytes(), type=Comparison)
+    assert (found.data, found.conversations, found.questions) == ("LoCoMo", 2, 5)
+    assert found.lines[0].quality is not None
+    assert found.lines[0].quality.measures["R@10"] == (1, 1, 1)

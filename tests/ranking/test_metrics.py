@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bench.metrics import NAMES, bootstrap, ndcg, p50_p95, quality, recall, reciprocal_rank
+from noesis.ranking.metrics import NAMES, bootstrap, ndcg, p50_p95, quality, recall, reciprocal_rank
 
 RANKED = ["a", "b", "c", "d", "e", "f"]
 
