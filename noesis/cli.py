@@ -288,6 +288,30 @@ def settings(json_output: bool) -> None:
     out(values, json_output, lambda _: show_table(("name", "default", "meaning"), rows))
 
 
+@main.command()
+@click.option(
+    "--data", type=Path, help="Labelled conversations: a file or a folder of them; default: the shipped set."
+)
+@click.option(
+    "--store/--no-store",
+    default=None,
+    help="Measure the memories in NOESIS_DATA too, reading only; on where there are some.",
+)
+@click.option("--fit", type=Path, help="Fit the fusion to the data and write its weights to this file.")
+@as_json
+def bench(data: Path | None, store: bool | None, fit: Path | None, json_output: bool) -> None:
+    """Measure on this machine how well and how fast search finds.
+
+    The data is indexed into a store of its own, which is gone afterwards.
+    """
+    from noesis.measured import text
+    from noesis.measuring import Wanted, measure
+
+    wanted = Wanted(data, store, fit)
+    report = asyncio.run(measure(load(os.environ), wanted, lambda line: click.echo(line, err=True)))
+    out(report, json_output, text)
+
+
 @main.group(cls=Commands)
 def token() -> None:
     """Make, list and revoke tokens."""

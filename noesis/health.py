@@ -25,6 +25,8 @@ State = Literal["ok", "degraded", "down"]
 
 _CONCERNS_FOR_S = 5.0
 _LITTLE_ROOM_BYTES = 500 << 20
+_BY_WORDS = "Texts are stored and found by their words; vectors are filled in later."
+_GOES_ON = "Nothing: it goes on by itself."
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,6 +54,13 @@ def said_of(dropped: Sequence[Dropped]) -> str:
         f"After an unclean stop these unfinished versions could not be read and were set aside: {versions}."
         " Nothing that was acknowledged was in them."
     )
+
+
+def waiting_words(count: int) -> str:
+    """How many texts have no vector yet, as a sentence with a blank before it; nothing for none."""
+    if not count:
+        return ""
+    return f" {count:,} text{' waits for its vector' if count == 1 else 's wait for their vectors'}."
 
 
 class HealthCheck:
@@ -133,20 +142,36 @@ class HealthCheck:
         )
 
     async def _check_embedder(self) -> Part:
-        waiting = await self._filling.pending()
-        behind = f" {waiting:,} texts wait for their vectors." if waiting else ""
-        trouble = await self._download() or self._vectors.trouble
+        behind = waiting_words(await self._filling.pending())
+        download = await self._download()
+        trouble = download or self._vectors.trouble
         if trouble is None:
             made_with = self._store.embedder
             name = "No vector was needed yet." if made_with is None else f"{made_with.model} answers."
-            return Part(name="embedder", state="degraded" if waiting else "ok", summary=name + behind)
+            if not behind:
+                return Part(name="embedder", state="ok", summary=name)
         return Part(
             name="embedder",
             state="degraded",
-            summary=trouble + behind,
-            still_works="Texts are stored and found by their words; vectors are filled in later.",
-            what_to_do="Start the embedder, or look at NOESIS_EMBEDDER and NOESIS_OLLAMA_URL.",
+            summary=(trouble or name) + behind,
+            still_works=_BY_WORDS,
+            what_to_do=_GOES_ON if trouble in (None, download) else self._advice(),
         )
+
+    def _advice(self) -> str:
+        """What to do about an embedder that fails."""
+        if self._vectors.is_other_model:
+            return (
+                "Set NOESIS_EMBEDDER and NOESIS_EMBEDDING_MODEL to the former model again,"
+                " or put that one back into Ollama."
+            )
+        match self._vectors.embedder.model_status.state:
+            case "missing":
+                return "Nothing if the download only needs time: it is tried again by itself. See that Ollama reaches its registry and has room."
+            case "unreachable":
+                return "Start Ollama, or see in its log why it fails; NOESIS_OLLAMA_URL is where it is looked for."
+            case _:
+                return "Wait, if it is loading its model or has much to do; otherwise look at its log."
 
     async def _download(self) -> str | None:
         """How far the model's download is, whichever process does it."""
@@ -166,7 +191,7 @@ class HealthCheck:
             state="degraded",
             summary=status.warning or "Redis does not answer.",
             still_works="Everything; jobs are read from the ledger, a little later.",
-            what_to_do="Start Redis again, or look at NOESIS_REDIS_URL.",
+            what_to_do=status.remedy or "Start Redis, or look at NOESIS_REDIS_URL.",
         )
 
     async def _check_worker(self) -> Part:

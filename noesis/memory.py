@@ -241,13 +241,24 @@ class SearchQuery(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):
-    """How one hit came by its score: each leg's rank (from 1) and score, and what was added."""
+    """How one hit came by its place.
+
+    Each leg's rank (from 1, None when it did not bring the memory) and score; `neighbour` when it came
+    in only because it stands beside a good candidate; `contributions` add up to the points behind the
+    score (`score` = 1 / (1 + e^-points) with the learned fusion), `features` are what they are made of;
+    `rank` is the place by score alone, and `likeness` the similarity to the most alike hit above it,
+    for which diversity held it back.
+    """
 
     vector_rank: int | None
     vector_score: float | None
     keyword_rank: int | None
     keyword_score: float | None
+    neighbour: bool
+    rank: int
+    likeness: float
     contributions: dict[str, float]
+    features: dict[str, float] = {}
 
 
 class SearchHit(msgspec.Struct, frozen=True):

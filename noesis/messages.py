@@ -32,13 +32,17 @@ KEPT = "Jobs are kept in the ledger and start with a little delay."
 
 
 class RedisStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """The queue's health.  `since_ms`: when Redis was first found not to work; `warning`: a sentence."""
+    """The queue's health.  `since_ms`: when Redis was first found not to work.
+
+    `warning` says what is wrong and `remedy` what to do about it, in a sentence each.
+    """
 
     configured: bool
     reachable: bool
     since_ms: int | None = None
     policy: str | None = None
     warning: str | None = None
+    remedy: str | None = None
 
 
 def connect(url: str, queue: str, *, answer_within_s: float = ANSWER_WITHIN_S) -> ArqRedis:
@@ -114,15 +118,20 @@ class Messages:
                 await self._probe(self._redis)
         except REDIS_FAILURES as error:
             self._failed(error)
-            warning = f"Redis does not answer ({self._problem}). {KEPT} Start it or check NOESIS_REDIS_URL."
-            return RedisStatus(configured=True, reachable=False, since_ms=self._since_ms, warning=warning)
+            return RedisStatus(
+                configured=True,
+                reachable=False,
+                since_ms=self._since_ms,
+                warning=f"Redis does not answer ({self._problem}).",
+                remedy="Start Redis, or look at NOESIS_REDIS_URL.",
+            )
         policy = str(memory.get("maxmemory_policy", "unknown"))
         return RedisStatus(
             configured=True,
             reachable=True,
             since_ms=self._since_ms,
             policy=policy,
-            warning=self._warning(policy),
+            **self._concern(policy),
         )
 
     async def _probe(self, redis: ArqRedis) -> None:

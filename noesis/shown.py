@@ -21,7 +21,7 @@ def show_hits(answer: dict[str, Any]) -> str:
         lines.append(_line(hit, f"{hit['score']:.2f} "))
         if "explanation" in hit:
             parts = hit["explanation"]["contributions"]
-            lines.append("  why: " + ", ".join(f"{name} {value:.3f}" for name, value in parts.items()))
+            lines.append("  why: " + ", ".join(f"{name} {value:+.2f}" for name, value in parts.items()))
         lines.append(_text(hit["text"]))
     return "\n".join(lines)
 

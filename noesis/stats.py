@@ -26,14 +26,19 @@ class Counts(msgspec.Struct, frozen=True):
 
 
 class Disk(msgspec.Struct, frozen=True):
-    """How the store lies on the disk; `unindexed` rows are found too, only slower."""
+    """How the store lies on the disk; `unindexed` rows are found too, only slower.
+
+    `vector_index` is the kind of the vector index, None where search is exact, and `indexed_vectors`
+    the rows it covers.
+    """
 
     rows: int
     bytes: int
     fragments: int
     unindexed_words: int
     unindexed_vectors: int
-    vector_index: bool
+    vector_index: str | None
+    indexed_vectors: int
 
 
 class Stats(msgspec.Struct, frozen=True):
@@ -70,7 +75,8 @@ class Statistics:
             fragments=sum(state.fragments for state in states),
             unindexed_words=sum(state.unindexed_words for state in states),
             unindexed_vectors=sum(state.unindexed_vectors for state in states),
-            vector_index=any(state.vector_index for state in states),
+            vector_index=next((state.vector_index for state in states if state.vector_index), None),
+            indexed_vectors=sum(state.indexed_vectors for state in states),
         )
 
 

@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 
-from noesis.embedding.base import Embedder, EmbeddingFailure, ModelStatus, Vector
+from noesis.embedding.base import Embedder, EmbedderIdentity, EmbeddingFailure, ModelStatus, Vector
 from noesis.errors import EmbedderError, EmbedderMismatch, EmbedderUnavailable, EmbeddingRejected
 from noesis.store import Store
 
@@ -29,7 +29,7 @@ class Vectors:
         self._store = store
         self._query_deadline_s = query_deadline_s
         self._queries: OrderedDict[str, Vector] = OrderedDict()
-        self._trouble: str | None = None
+        self._trouble: EmbedderError | None = None
         self._resting_until = 0.0
 
     @property
@@ -40,7 +40,12 @@ class Vectors:
     @property
     def trouble(self) -> str | None:
         """What the embedder failed with at its last use; None when it worked."""
-        return self._trouble
+        return None if self._trouble is None else self._trouble.message
+
+    @property
+    def is_other_model(self) -> bool:
+        """Whether that was: it is not the model whose vectors the store holds."""
+        return isinstance(self._trouble, EmbedderMismatch)
 
     def fits(self, text: str) -> bool:
         """Whether the model reads the text in one piece."""
@@ -68,12 +73,13 @@ class Vectors:
             try:
                 await self._check_identity()
             except EmbedderError as error:
-                self._trouble = error.message
+                self._trouble = error
             else:
                 self._trouble = None
                 self._resting_until = 0.0
         else:
-            self._trouble = status.sentence
+            failed = EmbedderMismatch if status.state == "unsuitable" else EmbedderUnavailable
+            self._trouble = failed(status.sentence)
         return status
 
     async def prepare(self, on_progress: Callable[[ModelStatus], None] | None = None) -> None:
@@ -82,7 +88,7 @@ class Vectors:
             await self._embedder.ensure_model(on_progress)
             await self._check_identity()
         except EmbedderError as error:
-            self._trouble = error.message
+            self._trouble = error
             raise
         self._trouble = None
 
@@ -107,19 +113,19 @@ class Vectors:
         are answered without vectors at once.
         """
         if time.monotonic() < self._resting_until:
-            raise EmbedderUnavailable(self._trouble or "The embedder does not answer.")
+            raise EmbedderUnavailable(self.trouble or "The embedder does not answer.")
         try:
             async with asyncio.timeout(seconds):
                 await self._check_identity()
                 yield
         except TimeoutError as error:
-            self._trouble = f"The embedder did not answer within {seconds:g} s."
+            self._trouble = EmbedderUnavailable(f"The embedder did not answer within {seconds:g} s.")
             self._resting_until = time.monotonic() + _REST_S
-            raise EmbedderUnavailable(self._trouble) from error
+            raise self._trouble from error
         except EmbeddingRejected:
             raise
         except EmbedderError as error:
-            self._trouble = error.message
+            self._trouble = error
             raise
         self._trouble = None
 
@@ -129,7 +135,16 @@ class Vectors:
             made_with = self._store.embedder
             assert made_with is not None
             raise EmbedderMismatch(
-                f"The store's vectors are of {made_with.model} ({made_with.dimension} dimensions), the embedder is"
-                f" {identity.model} ({identity.dimension}). Search goes by keyword and new texts wait"
+                f"{difference(made_with, identity)} Search goes by words and new texts wait"
                 " until the former model is back or the store is re-embedded."
             )
+
+
+def difference(stored: EmbedderIdentity, now: EmbedderIdentity) -> str:
+    """What differs between the model of the store's vectors and the embedder's, as a sentence."""
+    if (stored.model, stored.dimension) == (now.model, now.dimension):
+        return f"The embedder has another version of {now.model} than the one that made the store's vectors."
+    return (
+        f"The store's vectors are of {stored.model} ({stored.dimension} dimensions), the embedder is"
+        f" {now.model} ({now.dimension})."
+    )

@@ -6,10 +6,17 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from tests.support import Clock, Product, WordEmbedder, running
 
 pytest_plugins = ["tests.plugins.skips", "tests.plugins.stages"]
+
+
+# The same examples every time, so that a run that was green stays green;
+# `pytest --hypothesis-profile=default` looks for new ones.
+settings.register_profile("fixed", derandomize=True, deadline=None)
+settings.load_profile("fixed")
 
 
 @pytest.fixture

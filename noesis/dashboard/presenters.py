@@ -7,16 +7,12 @@ from collections.abc import Sequence
 import msgspec
 
 from noesis.dashboard import times
-from noesis.memory import EXPIRED, NEVER, EmbeddingState, Explanation, Memory, SearchHit
+from noesis.dashboard.explaining import Part, notes, parts
+from noesis.memory import EXPIRED, NEVER, EmbeddingState, Memory, SearchHit
 from noesis.text.excerpt import excerpt
 
 EXCERPT_CHARS = 260
 _TITLE_CHARS = 90
-
-_LEGS = (
-    ("vector", "by meaning", "similarity"),
-    ("keyword", "by words", "BM25"),
-)
 
 
 class Moment(msgspec.Struct, frozen=True):
@@ -25,14 +21,6 @@ class Moment(msgspec.Struct, frozen=True):
     words: str
     exact: str
     machine: str
-
-
-class Part(msgspec.Struct, frozen=True):
-    """One line of an explanation: how a leg saw the hit, and what it added to the score."""
-
-    name: str
-    seen: str
-    added: str
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,6 +38,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     waiting: bool
     score: str | None = None
     parts: tuple[Part, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 class Detail(msgspec.Struct, frozen=True, kw_only=True):
@@ -105,24 +94,8 @@ def hit_row(hit: SearchHit, query: str, now_ms: int) -> Row:
         row(hit.memory, query, now_ms),
         score=f"{hit.score:.2f}",
         parts=() if hit.explanation is None else parts(hit.explanation),
+        notes=() if hit.explanation is None else notes(hit.explanation),
     )
-
-
-def parts(explanation: Explanation) -> tuple[Part, ...]:
-    """An explanation as lines: both legs, then whatever else was added."""
-    added = dict(explanation.contributions)
-    lines = []
-    for key, name, measure in _LEGS:
-        rank = getattr(explanation, f"{key}_rank")
-        score = getattr(explanation, f"{key}_score")
-        lines.append(Part(name, _seen(rank, score, measure), f"{added.pop(key, 0.0):+.2f}"))
-    return (*lines, *(Part(name, "", f"{value:+.2f}") for name, value in added.items()))
-
-
-def _seen(rank: int | None, score: float | None, measure: str) -> str:
-    if rank is None:
-        return f"not among its first; {measure} {score:.2f}" if score else "did not find it"
-    return f"rank {rank}, {measure} {score or 0.0:.2f}"
 
 
 def source_words(memory: Memory) -> str | None:

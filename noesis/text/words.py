@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import functools
+import threading
 import unicodedata
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 import re2
+import Stemmer
 
 from noesis.text.characters import Codes, codes_of, is_cjk, mask_of
 
 # Accents of Latin, Greek and Cyrillic letters; the marks of other scripts are letters to their readers.
 _ACCENTS = re2.compile(r"[\x{300}-\x{36f}]+")
 _UNSPACED = ((0x0E00, 0x0EFF), (0x1000, 0x109F), (0x1780, 0x17FF))  # Thai, Lao, Myanmar, Khmer
-_VOWELS = frozenset("aeiouy")
 _SPELLED, _RUNNING = 1, 2
+_STEMMER = Stemmer.Stemmer("english")
+_ONE_AT_A_TIME = threading.Lock()
 
 
 class Span(msgspec.Struct, frozen=True):
@@ -74,48 +77,19 @@ def pairs(run: str) -> list[str]:
     return [run[place : place + 2] for place in range(len(run) - 1)]
 
 
-@functools.lru_cache(maxsize=8192)
+@functools.lru_cache(maxsize=65_536)
 def stem(word: str) -> str:
-    """A folded word without the common English endings: `deployed`, `deploying`, `deploys` give `deploy`.
+    """The English stem of a folded word: `deployed`, `deploying`, `deploys` give `deploy`.
 
-    Meant for comparing only; words in other scripts and short ones stay as they are.
+    The Snowball stemmer (Porter 2001), which the keyword index uses too; words in other scripts stay
+    as they are.
     """
     word = word.removesuffix("'s")
-    if not (word.isascii() and word.isalpha()) or len(word) < 3:
+    if not (word.isascii() and word.isalpha()):
         return word
-    return _without_final(_without_ending(word))
-
-
-def _without_ending(word: str) -> str:
-    word = _singular(word)
-    if word.endswith("ied"):
-        return word[:-3] + "y"
-    if word.endswith("eed") and len(word) > 4:
-        return word[:-1]
-    for ending in ("ing", "ed"):
-        rest = word.removesuffix(ending)
-        if rest != word and len(rest) >= 3 and _VOWELS.intersection(rest):
-            doubled = len(rest) > 3 and rest[-1] == rest[-2] and rest[-1] not in "lsz"
-            return rest[:-1] if doubled else rest
-    return word
-
-
-def _singular(word: str) -> str:
-    if word.endswith(("sses", "shes", "ches", "xes")):
-        return word[:-2]
-    if word.endswith("ies"):
-        return word[:-3] + "y"
-    if word.endswith("s") and not word.endswith(("ss", "us", "is")):
-        return word[:-1]
-    return word
-
-
-def _without_final(word: str) -> str:
-    if len(word) > 3 and word.endswith("e"):
-        return word[:-1]
-    if len(word) > 2 and word.endswith("y") and word[-2] not in _VOWELS:
-        return word[:-1] + "i"
-    return word
+    with _ONE_AT_A_TIME:
+        stemmed: str = _STEMMER.stemWord(word)
+    return stemmed
 
 
 def _kinds_of(codes: Codes) -> npt.NDArray[np.int8]:

@@ -130,13 +130,18 @@ def test_an_explanation_names_each_leg_and_what_it_added() -> None:
         vector_score=0.61,
         keyword_rank=None,
         keyword_score=0.0,
-        contributions={"vector": 0.5, "keyword": 0.0, "priority": -0.02},
+        neighbour=False,
+        rank=3,
+        likeness=0.4,
+        contributions={"start": -1.0, "meaning": 0.5, "words": 0.0, "session": 0.3, "priority": -0.02},
     )
     row = presenters.hit_row(SearchHit(MEMORY, 0.48, explanation), "deploy", NOW)
     assert [(part.name, part.seen, part.added) for part in row.parts] == [
-        ("by meaning", "rank 2, similarity 0.61", "+0.50"),
-        ("by words", "did not find it", "+0.00"),
+        ("meaning", "rank 2, similarity 0.61", "+0.50"),
+        ("words", "did not find it", "+0.00"),
+        ("session", "how well its session fits", "+0.30"),
         ("priority", "", "-0.02"),
+        ("start", "where every memory starts", "-1.00"),
     ]
     assert row.score == "0.48"
     assert ("Deploy", True) in list(row.fragments)

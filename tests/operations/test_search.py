@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import httpx
@@ -93,7 +94,8 @@ async def test_every_candidate_has_both_scores_whichever_leg_brought_it(
         explained = hit["explanation"]
         assert explained["vector_score"] > 0, hit
         assert explained["keyword_score"] > 0, hit
-        assert abs(sum(explained["contributions"].values()) - hit["score"]) < 0.001
+        points = sum(explained["contributions"].values())
+        assert abs(1 / (1 + math.exp(-points)) - hit["score"]) < 0.001
         only_vector += explained["keyword_rank"] is None
         only_keyword += explained["vector_rank"] is None
     assert only_vector

@@ -1,9 +1,13 @@
 """The best passage, its marks, and the words both are made of."""
 
+import itertools
+
+import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from noesis.text.characters import cluster_starts, codes_of
 from noesis.text.excerpt import excerpt
 from noesis.text.words import fold, stem, words
 
@@ -78,13 +82,20 @@ def test_an_emoji_of_several_characters_is_not_torn() -> None:
     assert shown("👨‍👩‍👧" * 50, "x", 52).strip("…") == "👨‍👩‍👧" * 10
 
 
+def longest_cluster(text: str) -> int:
+    """The most characters that are one to a reader, and are not torn to keep to a width."""
+    starts = [*np.flatnonzero(cluster_starts(codes_of(text))).tolist(), len(text)]
+    return max((end - start for start, end in itertools.pairwise(starts)), default=1)
+
+
 @settings(deadline=None)
+@example("0\x1b\u0a010", "\u0a010", 1)
 @given(st.text(), st.text(), st.integers(1, 80))
 def test_an_excerpt_is_part_of_the_text_and_no_wider_than_asked(text: str, query: str, width: int) -> None:
     fragments = excerpt(text, query, width)
     passage = "".join(fragment for fragment, _ in fragments)
     assert all(fragment for fragment, _ in fragments)
-    assert len(passage) <= width + 2
+    assert len(passage) <= width + 2 + longest_cluster(text) - 1
     assert passage in text or passage.removeprefix("…").removesuffix("…") in text
 
 

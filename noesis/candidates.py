@@ -1,0 +1,223 @@
+"""The candidates of a question: what two legs bring from a table, and the neighbours of the best."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import time
+from collections.abc import Awaitable, Iterable, Sequence
+from typing import TypeVar
+
+import msgspec
+import numpy as np
+
+from noesis.embedding.base import Vector
+from noesis.memory import Mode
+from noesis.ranking.passages import Passage, facts_of
+from noesis.store import Column, Condition, Row, Table
+from noesis.store.filters import at_least, at_most, either, one_of
+from noesis.text.terms import terms
+
+T = TypeVar("T")
+
+FETCHED = 60
+"""Candidates of each leg; on LoCoMo both legs' top 60 hold 88 % of the evidence, 96 % with neighbours."""
+
+NEIGHBOURS_OF = 40
+"""Of so many of the best, what stands beside them comes in too."""
+
+_RANKS_WORTH = 10
+_BESIDE = 2
+_CHUNKS_AROUND = 1
+
+
+class Candidate(msgspec.Struct):
+    """One row, and how it came in: by the vector leg, the keyword leg, both, or as a neighbour."""
+
+    row: Row
+    vector_rank: int | None = None
+    keyword_rank: int | None = None
+    similarity: float = 0.0
+
+    @property
+    def came_by_leg(self) -> bool:
+        """Whether a leg brought it, and not a neighbour."""
+        return self.vector_rank is not None or self.keyword_rank is not None
+
+    @property
+    def promise(self) -> float:
+        """How likely its neighbours are worth a look: its ranks in both legs (Cormack et al. 2009)."""
+        ranks = (self.vector_rank, self.keyword_rank)
+        return sum(1 / (_RANKS_WORTH + rank) for rank in ranks if rank is not None)
+
+
+class Stopwatch:
+    """Adds up how long the store was waited for (s)."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    async def of(self, work: Awaitable[T]) -> T:
+        """Wait for some work and count it."""
+        started = time.perf_counter()
+        try:
+            return await work
+        finally:
+            self.seconds += time.perf_counter() - started
+
+
+async def from_legs(
+    table: Table,
+    condition: Condition,
+    text: str,
+    vector: asyncio.Task[Vector | None],
+    mode: Mode,
+    watch: Stopwatch,
+) -> list[Candidate]:
+    """What the legs of a mode bring from one table.  Raises StoreError, and what the vector's task raises."""
+    found: dict[str, Candidate] = {}
+
+    async def by_meaning() -> None:
+        query = await vector
+        if query is None:
+            return
+        rows, _ = await watch.of(table.nearest(query, condition, FETCHED))
+        for rank, row in enumerate(rows, 1):
+            found.setdefault(row.id, Candidate(row)).vector_rank = rank
+
+    async def by_words() -> None:
+        if mode is Mode.VECTOR:
+            return
+        # Both legs wait for the store at the same time; the stopwatch counts the longer one.
+        rows, _ = await table.matching(text, condition, FETCHED)
+        for rank, row in enumerate(rows, 1):
+            found.setdefault(row.id, Candidate(row)).keyword_rank = rank
+
+    await asyncio.gather(by_meaning(), by_words())
+    return compared(found.values(), await vector)
+
+
+async def beside(
+    table: Table, condition: Condition, best: Sequence[Candidate], query: Vector | None, watch: Stopwatch
+) -> list[Candidate]:
+    """The rows that stand next to the best candidates in their session, source or memory."""
+    around = _around(best)
+    if not around.places:
+        return []
+    rows = await watch.of(table.rows_at(condition & _taking(around), around.places))
+    return compared([Candidate(row) for row in rows if around.holds(row)], query)
+
+
+class _Around(msgspec.Struct, frozen=True):
+    """Where the neighbours are: the turns (agent, session, source, position), the chunks of long memories,
+    and the places (session, source, position) of both.
+    """
+
+    turns: set[tuple[str, str | None, str | None, int]] = msgspec.field(default_factory=set)
+    chunks: set[tuple[str, int]] = msgspec.field(default_factory=set)
+    places: set[tuple[str | None, str | None, int | None]] = msgspec.field(default_factory=set)
+
+    def holds(self, row: Row) -> bool:
+        """Whether a row is one of them; the sessions of two agents may have the same name."""
+        turn = (row.agent_id, row.session_id, row.source, row.position)
+        return turn in self.turns or (row.parent_id, row.chunk) in self.chunks
+
+
+def _around(best: Sequence[Candidate]) -> _Around:
+    found = _Around()
+    for candidate in best:
+        row = candidate.row
+        if row.position is not None and (row.session_id or row.source):
+            for place in range(row.position - _BESIDE, row.position + _BESIDE + 1):
+                found.turns.add((row.agent_id, row.session_id, row.source, place))
+                found.places.add((row.session_id, row.source, place))
+        if row.chunks > 1:
+            near = range(row.chunk - _CHUNKS_AROUND, row.chunk + _CHUNKS_AROUND + 1)
+            found.chunks.update((row.parent_id, chunk) for chunk in near)
+            found.places.add((row.session_id, row.source, row.position))
+    return found
+
+
+def _taking(around: _Around) -> Condition:
+    """A condition that takes all of them, and a few too many."""
+    places = around.places
+    parts: list[Condition] = []
+    sessions = {session for session, _, _ in places if session is not None}
+    sources = {source for session, source, _ in places if session is None and source is not None}
+    numbers = one_of(Column.POSITION, sorted({place for _, _, place in places if place is not None}))
+    if sessions:
+        parts.append(one_of(Column.SESSION_ID, sorted(sessions)) & numbers)
+    if sources:
+        parts.append(one_of(Column.SOURCE, sorted(sources)) & numbers)
+    if around.chunks:
+        long, chunks = zip(*around.chunks, strict=True)
+        parts.append(
+            one_of(Column.PARENT_ID, sorted(set(long)))
+            & at_least(Column.CHUNK, min(chunks))
+            & at_most(Column.CHUNK, max(chunks))
+        )
+    return either(*parts)
+
+
+def compared(candidates: Iterable[Candidate], query: Vector | None) -> list[Candidate]:
+    """The candidates with their cosine similarity to the question, whichever leg brought them."""
+    found = list(candidates)
+    if query is not None:
+        for candidate in found:
+            vector = candidate.row.vector
+            if vector is not None and len(vector) == len(query):
+                candidate.similarity = float(vector @ query)
+    return found
+
+
+def merged(first: Iterable[Candidate], more: Iterable[Candidate]) -> list[Candidate]:
+    """Both, each row once; the first list's candidates win."""
+    found = {candidate.row.id: candidate for candidate in first}
+    for candidate in more:
+        found.setdefault(candidate.row.id, candidate)
+    return list(found.values())
+
+
+def passage_of(row: Row) -> Passage:
+    """What ranking knows of a row."""
+    thread, place = _thread(row)
+    return Passage(
+        row_id=row.id,
+        memory_id=row.parent_id,
+        agent=row.agent_id,
+        thread=thread,
+        place=place,
+        author=row.author,
+        created_at=row.created_at,
+        priority=row.priority,
+        keyword=(*_prefix_terms(row), *facts_of(row.text).terms),
+        text=facts_of(row.text),
+        vector=row.vector,
+    )
+
+
+def _prefix_terms(row: Row) -> tuple[str, ...]:
+    """The terms of the date and the speaker, which stand before the text in what the index reads."""
+    return _terms_of_prefix(row.keyword_text.removesuffix(row.text))
+
+
+@functools.lru_cache(maxsize=2048)
+def _terms_of_prefix(prefix: str) -> tuple[str, ...]:
+    return tuple(terms(prefix))
+
+
+def _thread(row: Row) -> tuple[str | None, tuple[int, int] | None]:
+    """The line of memories in which a row has neighbours, and where it stands in it."""
+    named = row.session_id or row.source
+    if named is not None and (row.position is not None or row.chunks == 1):
+        place = None if row.position is None else (row.position, row.chunk)
+        kind = "session" if row.session_id else "source"
+        return f"{row.agent_id}\x1f{kind}\x1f{named}", place
+    if row.chunks > 1:
+        return f"memory\x1f{row.parent_id}", (0, row.chunk)
+    return None, None
+
+
+def similarities(candidates: Sequence[Candidate]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """The candidates' similarities as an array."""
+    return np.array([candidate.similarity for candidate in candidates], dtype=float)

@@ -1,0 +1,1 @@
+"""Ranking: from what two legs brought to one explained order.  Pure numpy, no I/O."""

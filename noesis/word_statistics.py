@@ -1,0 +1,92 @@
+"""How common each term is among an agent's memories, kept at hand for the ranking."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable
+
+import msgspec
+
+from noesis.ranking.bm25 import WordStatistics, statistics_of
+from noesis.store import Column, Condition, Table
+from noesis.tasks import end_tasks
+from noesis.text.terms import terms
+
+_SAMPLE = 5_000
+"""So many texts say how common a term is; counting more changes the third digit and costs time."""
+
+_FRESH_MS = 60_000
+_FEW = 200
+"""So few texts are counted again after every change: each one moves the statistics."""
+
+_KEPT = 64
+
+
+class _Known(msgspec.Struct):
+    statistics: WordStatistics
+    version: int
+    at: int
+
+
+class WordCounts:
+    """Keeps the statistics of the agents asked for last.
+
+    They are as old as a minute and more: a term's rarity moves slowly.  What is stale is used once
+    more while it is counted anew.
+    """
+
+    def __init__(self, now_ms: Callable[[], int]) -> None:
+        self._now_ms = now_ms
+        self._known: OrderedDict[tuple[str, str], _Known] = OrderedDict()
+        self._counting: dict[tuple[str, str], asyncio.Task[WordStatistics]] = {}
+
+    async def of(self, table: Table, whose: Condition) -> WordStatistics:
+        """The statistics over the rows of a table that fit.  Raises StoreError."""
+        key = (table.name, whose.sql)
+        known = self._known.get(key)
+        if known is None:
+            return await asyncio.shield(self._count(key, table, whose))
+        self._known.move_to_end(key)
+        few = known.statistics.texts < _FEW
+        if not few and self._now_ms() - known.at < _FRESH_MS:
+            return known.statistics
+        if await table.version() == known.version:
+            return known.statistics
+        counting = self._count(key, table, whose)
+        return await asyncio.shield(counting) if few else known.statistics
+
+    async def close(self) -> None:
+        """End what is still being counted."""
+        await end_tasks(self._counting.values())
+
+    def _count(self, key: tuple[str, str], table: Table, whose: Condition) -> asyncio.Task[WordStatistics]:
+        task = self._counting.get(key)
+        if task is None:
+            task = self._counting[key] = asyncio.create_task(self._counted(key, table, whose))
+            # Nobody waits for one that counts behind a search; the next search meets its failure itself.
+            task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
+        return task
+
+    async def _counted(self, key: tuple[str, str], table: Table, whose: Condition) -> WordStatistics:
+        try:
+            version, at = await table.version(), self._now_ms()
+            texts = [text for (text,) in await table.values([Column.KEYWORD_TEXT], whose, _SAMPLE)]
+            total = len(texts) if len(texts) < _SAMPLE else await table.count(whose)
+            # Not in a thread: the interpreter's lock would make both slower.
+            statistics = scaled(statistics_of([terms(text) for text in texts]), total)
+            self._known[key] = _Known(statistics, version, at)
+            while len(self._known) > _KEPT:
+                self._known.popitem(last=False)
+            return statistics
+        finally:
+            del self._counting[key]
+
+
+def scaled(sample: WordStatistics, total: int) -> WordStatistics:
+    """The statistics of `total` texts of which `sample` was counted."""
+    factor = total / max(sample.texts, 1)
+    if factor <= 1:
+        return sample
+    counts = {term: round(count * factor) for term, count in sample.texts_with.items()}
+    return WordStatistics(total, sample.length, counts)
