@@ -1,7 +1,7 @@
 # The commands of this repository. Each sets up what it needs; only `make run` and `make test` need knowing.
 SHELL := /bin/bash
 .DEFAULT_GOAL := run
-.PHONY: run test lint unit integration browser plugin torture bench bench-retrieval bench-multilingual bench-peers bench-scale stack lock pictures
+.PHONY: run test lint unit integration browser plugin torture bench bench-retrieval bench-multilingual bench-peers bench-scale bench-steps bench-weights stack lock pictures
 
 DATA ?= data
 PORT ?= 8787
@@ -45,6 +45,14 @@ bench-peers:  ## other memories and stores beside this one; installs each in an 
 bench-scale:  ## how searches grow with the store, beside LanceDB's own query
 	@tools/setup test
 	@$(BIN)/python -m bench.scale $(ARGS)
+
+bench-steps:  ## what each part of the ranking is worth
+	@tools/setup test
+	@$(BIN)/python -m bench.steps $(ARGS)
+
+bench-weights:  ## fit the ranking's weights anew on the labelled conversations
+	@tools/setup test
+	@$(BIN)/python -m bench.weights $(ARGS)
 
 bench-multilingual:
 	@tools/setup test
