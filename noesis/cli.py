@@ -18,7 +18,7 @@ from noesis import __version__
 from noesis.client import Client, open_client
 from noesis.errors import InvalidInput, NoesisError, SettingsError
 from noesis.settings import Settings, describe, load
-from noesis.shown import show_hits, show_memories, show_memory, show_stats, show_table
+from noesis.shown import show_hits, show_memories, show_memory, show_stats, show_table, show_verdict
 
 T = TypeVar("T")
 
@@ -218,6 +218,24 @@ def search(query: str, agent: str | None, data: Path | None, json_output: bool, 
     body |= {name: value for name, value in options.items() if value not in (None, ()) and value is not False}
     answer = call(lambda client: client.call("POST", "/api/v1/search", body), agent, data)
     out(answer, json_output, show_hits)
+
+
+@main.command()
+@click.argument("query")
+@click.argument("memory_id")
+@click.option("--limit", type=int, help="How many hits the search asked for.")
+@click.option("--mode", type=click.Choice(("hybrid", "vector", "keyword")), help="Which legs it used.")
+@click.option("--archive", type=click.Choice(("auto", "never", "only", "always")))
+@as_agent
+@as_json
+def why_not(
+    query: str, memory_id: str, agent: str | None, data: Path | None, json_output: bool, **options: Any
+) -> None:
+    """Say why a search did not find a memory."""
+    body = {"query": query, "id": memory_id}
+    body |= {name: value for name, value in options.items() if value is not None}
+    answer = call(lambda client: client.call("POST", "/api/v1/search/why-not", body), agent, data)
+    out(answer, json_output, show_verdict)
 
 
 @main.command()

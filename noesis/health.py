@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
+import os
 import time
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -13,7 +13,7 @@ import msgspec
 from noesis.errors import NoesisError
 from noesis.filling import Filling
 from noesis.jobs import Jobs
-from noesis.ledger import JobFilter
+from noesis.ledger import Job, JobFilter
 from noesis.memory import to_datetime
 from noesis.presence import Presence
 from noesis.settings import Settings
@@ -25,6 +25,7 @@ State = Literal["ok", "degraded", "down"]
 
 _CONCERNS_FOR_S = 5.0
 _LITTLE_ROOM_BYTES = 500 << 20
+_NO_ROOM_BYTES = 1 << 20
 _BY_WORDS = "Texts are stored and found by their words; vectors are filled in later."
 _GOES_ON = "Nothing: it goes on by itself."
 
@@ -49,11 +50,8 @@ class Health(msgspec.Struct, frozen=True):
 
 def said_of(dropped: Sequence[Dropped]) -> str:
     """The versions that the start had to leave behind, as a sentence."""
-    versions = ", ".join(f"{lost.table} {lost.version}" for lost in dropped)
-    return (
-        f"After an unclean stop these unfinished versions could not be read and were set aside: {versions}."
-        " Nothing that was acknowledged was in them."
-    )
+    versions = ", ".join(f"version {lost.version} of {lost.table}" for lost in dropped)
+    return f"After an unclean stop this could not be read and was set aside: {versions}."
 
 
 def waiting_words(count: int) -> str:
@@ -61,6 +59,44 @@ def waiting_words(count: int) -> str:
     if not count:
         return ""
     return f" {count:,} text{' waits for its vector' if count == 1 else 's wait for their vectors'}."
+
+
+def progress_words(download: Job) -> str:
+    """How far a download is, as a sentence; its progress is in bytes."""
+    done, total = download.done, download.total
+    share = f" ({done * 100 // total} % of {total / 2**20:.0f} MiB)" if total else ""
+    return f"The embedding model is being downloaded{share}."
+
+
+def disk_part(free_bytes: int, *, read_only: bool) -> Part:
+    """The data directory's disk, by what an ordinary user may still write on it."""
+    size, unit = (free_bytes / 2**30, "GiB") if free_bytes >= 2**30 else (free_bytes / 2**20, "MiB")
+    summary = f"{size:.{1 if unit == 'GiB' else 0}f} {unit} are free on the data directory's disk."
+    if read_only:
+        return Part(
+            name="disk",
+            state="degraded",
+            summary="The data directory's disk is read-only: nothing can be stored or changed.",
+            still_works="Searching and reading.",
+            what_to_do="See in the system's log whether the disk has errors; mount it writable again.",
+        )
+    if free_bytes >= _LITTLE_ROOM_BYTES:
+        return Part(name="disk", state="ok", summary=summary)
+    if free_bytes >= _NO_ROOM_BYTES:
+        return Part(
+            name="disk",
+            state="degraded",
+            summary=f"Only {summary}",
+            still_works="Everything, until the disk is full.",
+            what_to_do="Make room on that disk.",
+        )
+    return Part(
+        name="disk",
+        state="degraded",
+        summary="The data directory's disk is full: nothing can be stored or changed.",
+        still_works="Searching and reading.",
+        what_to_do="Make room on that disk; writing then goes on by itself.",
+    )
 
 
 class HealthCheck:
@@ -136,27 +172,46 @@ class HealthCheck:
         return Part(
             name="store",
             state="degraded",
-            summary=f"{summary} {said_of(self._store.dropped)}",
+            summary=f"{said_of(self._store.dropped)} {summary}",
             still_works="Everything.",
-            what_to_do="Nothing needs to be done; look at the disk if it happens again.",
+            what_to_do=(
+                "After a power cut nothing: what was acknowledged had been synced before. Without one the disk"
+                " is at fault: look at it, and restore a backup if memories are missing."
+            ),
         )
 
     async def _check_embedder(self) -> Part:
         behind = waiting_words(await self._filling.pending())
         download = await self._download()
-        trouble = download or self._vectors.trouble
-        if trouble is None:
+        if download is not None and download.state == "running":
+            summary, advice = progress_words(download), _GOES_ON
+        elif (trouble := self._trouble(download)) is not None:
+            summary, advice = trouble, self._advice()
+        else:
             made_with = self._store.embedder
-            name = "No vector was needed yet." if made_with is None else f"{made_with.model} answers."
+            summary = "No vector was needed yet." if made_with is None else f"{made_with.model} answers."
             if not behind:
-                return Part(name="embedder", state="ok", summary=name)
+                return Part(name="embedder", state="ok", summary=summary)
+            advice = _GOES_ON
         return Part(
             name="embedder",
             state="degraded",
-            summary=(trouble or name) + behind,
+            summary=summary + behind,
             still_works=_BY_WORDS,
-            what_to_do=_GOES_ON if trouble in (None, download) else self._advice(),
+            what_to_do=advice,
         )
+
+    async def _download(self) -> Job | None:
+        """The newest download of the model, whichever process does or did it."""
+        newest = await self._jobs.list(JobFilter(names=("prepare_model",)), limit=1)
+        return next(iter(newest.jobs), None)
+
+    def _trouble(self, download: Job | None) -> str | None:
+        """What the embedder fails with; of a model that is missing, why it could not be had."""
+        is_missing = self._vectors.embedder.model_status.state == "missing"
+        if is_missing and download is not None and download.state == "failed":
+            return download.error
+        return self._vectors.trouble
 
     def _advice(self) -> str:
         """What to do about an embedder that fails."""
@@ -167,20 +222,11 @@ class HealthCheck:
             )
         match self._vectors.embedder.model_status.state:
             case "missing":
-                return "Nothing if the download only needs time: it is tried again by itself. See that Ollama reaches its registry and has room."
+                return "See that Ollama has room and reaches its registry; the download is tried again by itself."
             case "unreachable":
                 return "Start Ollama, or see in its log why it fails; NOESIS_OLLAMA_URL is where it is looked for."
             case _:
                 return "Wait, if it is loading its model or has much to do; otherwise look at its log."
-
-    async def _download(self) -> str | None:
-        """How far the model's download is, whichever process does it."""
-        running = await self._jobs.list(JobFilter(names=("prepare_model",), states=("running",)), limit=1)
-        if not running.jobs:
-            return None
-        job = running.jobs[0]
-        share = f" ({job.done * 100 // job.total} % of {job.total / 2**20:.0f} MiB)" if job.total else ""
-        return f"The embedding model is being downloaded{share}."
 
     async def _check_queue(self) -> Part:
         status = await self._jobs.redis_status()
@@ -189,9 +235,10 @@ class HealthCheck:
         return Part(
             name="queue",
             state="degraded",
-            summary=status.warning or "Redis does not answer.",
-            still_works="Everything; jobs are read from the ledger, a little later.",
-            what_to_do=status.remedy or "Start Redis, or look at NOESIS_REDIS_URL.",
+            summary=status.warning or "This process has no Redis.",
+            still_works="Everything; background work starts a little later.",
+            what_to_do=status.remedy
+            or "Name one in NOESIS_REDIS_URL, or start `noesis up`, which brings its own.",
         )
 
     async def _check_worker(self) -> Part:
@@ -217,14 +264,5 @@ class HealthCheck:
         )
 
     def _check_disk(self) -> Part:
-        free = shutil.disk_usage(self._settings.data_dir).free
-        summary = f"{free / 2**30:.1f} GiB are free."
-        if free >= _LITTLE_ROOM_BYTES:
-            return Part(name="disk", state="ok", summary=summary)
-        return Part(
-            name="disk",
-            state="degraded",
-            summary=summary,
-            still_works="Reading, and writing until the disk is full.",
-            what_to_do="Make room on the data directory's disk.",
-        )
+        disk = os.statvfs(self._settings.data_dir)
+        return disk_part(disk.f_bavail * disk.f_frsize, read_only=bool(disk.f_flag & os.ST_RDONLY))

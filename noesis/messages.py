@@ -126,12 +126,14 @@ class Messages:
                 remedy="Start Redis, or look at NOESIS_REDIS_URL.",
             )
         policy = str(memory.get("maxmemory_policy", "unknown"))
+        warning, remedy = self._warning(policy)
         return RedisStatus(
             configured=True,
             reachable=True,
             since_ms=self._since_ms,
             policy=policy,
-            **self._concern(policy),
+            warning=warning,
+            remedy=remedy,
         )
 
     async def _probe(self, redis: ArqRedis) -> None:
@@ -143,14 +145,18 @@ class Messages:
         else:
             self._works()
 
-    def _warning(self, policy: str) -> str | None:
+    def _warning(self, policy: str) -> tuple[str, str] | tuple[None, None]:
         if self._problem is not None:
             return (
-                f"Redis answers but takes no messages ({self._problem}). {KEPT} Give it more memory or disk."
+                f"Redis answers but takes no messages ({self._problem}).",
+                "Give Redis more memory, or its disk more room.",
             )
         if policy not in ("noeviction", "unknown"):
-            return f"Redis may drop messages (maxmemory-policy {policy}). {KEPT} Set it to noeviction."
-        return None
+            return (
+                f"Redis may drop messages (its maxmemory-policy is {policy}, not noeviction).",
+                "Set maxmemory-policy to noeviction in Redis.",
+            )
+        return None, None
 
     async def close(self) -> None:
         """Close the connections."""

@@ -259,7 +259,8 @@ def explain(found: Found, judged: Judged, chosen: Chosen) -> Explanation:
     index = chosen.index
     candidate = found.candidates[index]
     above = {
-        found.candidates[each].row.parent_id for each in np.flatnonzero(judged.totals > judged.totals[index])
+        found.candidates[int(each)].row.parent_id
+        for each in np.flatnonzero(judged.totals > judged.totals[index])
     }
     return Explanation(
         vector_rank=candidate.vector_rank,

@@ -26,6 +26,16 @@ def show_hits(answer: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def show_verdict(verdict: dict[str, Any]) -> str:
+    """Where a memory dropped out of a search, and what would bring it back."""
+    lines = [f"{verdict['stage']}: {verdict['reason']}"]
+    if verdict["remedy"]:
+        lines.append(verdict["remedy"])
+    if verdict["rank"]:
+        lines.append(f"Candidate {verdict['rank']} of {verdict['candidates']}, score {verdict['score']:.2f}.")
+    return "\n".join(lines)
+
+
 def show_memories(memories: Sequence[dict[str, Any]]) -> str:
     """A list of memories."""
     if not memories:

@@ -34,7 +34,7 @@ _ADVICE = {
     429: Advice("Too many requests", "Wait a moment and try again."),
     500: Advice("Noesis made a mistake", "Nothing was lost. Try again; the server's log says more."),
     503: Advice("Not available right now", "Try again in a moment. What is stored is safe."),
-    507: Advice("No room to write", "Make room on the data directory's disk. Reading goes on."),
+    507: Advice("No room to write", "Make room on the data directory's disk, then try again."),
 }
 
 

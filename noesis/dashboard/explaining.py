@@ -21,6 +21,7 @@ _SEEN = {
     "session": "how well its session fits",
     "speaker": "whether the question names who said it",
     "form": "its length, and whether it asks, dates or counts",
+    "priority": "how important it is",
     "recency": "how new it is",
     "own agent": "whether the asking agent wrote it",
     "start": "where every memory starts",
@@ -39,6 +40,12 @@ def parts(explanation: Explanation) -> tuple[Part, ...]:
     if start is not None:
         lines.append(Part("start", _SEEN["start"], f"{start:+.2f}"))
     return tuple(lines)
+
+
+def together(explanation: Explanation, score: float) -> str | None:
+    """What the lines add up to; None when that is the score itself."""
+    total = sum(explanation.contributions.values())
+    return None if abs(total - score) < 0.005 else f"{total:+.2f}"
 
 
 def notes(explanation: Explanation) -> tuple[str, ...]:

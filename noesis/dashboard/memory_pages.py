@@ -13,12 +13,24 @@ from noesis.dashboard.markdown import render
 from noesis.dashboard.presenters import detail
 from noesis.dashboard.rendering import PageRequest, page, see
 from noesis.editing import Edit
-from noesis.errors import Conflict, InvalidInput, NoesisError, NotFound, TooLarge
+from noesis.errors import Conflict, InvalidInput, NoesisError, NotFound, StoreError, TooLarge
 from noesis.memory import Memory, MemoryType, SearchQuery
 from noesis.runtime import Noesis
-from noesis.why_not import Verdict
+from noesis.why_not import Stage, Verdict
 
 RAW, RENDERED = "raw", "rendered"
+
+_VERDICTS = {
+    Stage.RETURNED: "Yes.",
+    Stage.SCOPE: "No: another agent's.",
+    Stage.DELETED: "No: deleted.",
+    Stage.FILTER: "No: filtered out.",
+    Stage.EXPIRED: "No: expired.",
+    Stage.ARCHIVE: "No: archived.",
+    Stage.LEG: "No: nothing leads to it.",
+    Stage.LIMIT: "No: others fit better.",
+    Stage.DIVERSITY: "No: too much like another hit.",
+}
 
 
 @get("/memories/{memory_id:str}", opt=PAGE, include_in_schema=False)
@@ -37,6 +49,7 @@ async def show_memory(request: PageRequest, noesis: Wired, memory_id: FromPath[s
         rendered=rendered,
         asked=asked,
         verdict=await _verdict(request, noesis, memory, asked) if asked else None,
+        verdict_words=_VERDICTS,
     )
 
 
@@ -64,7 +77,7 @@ async def show_edit(request: PageRequest, noesis: Wired, memory_id: FromPath[str
     request_max_body_size=MAX_FORM_BYTES,
 )
 async def edit_memory(request: PageRequest, noesis: Wired, memory_id: FromPath[str]) -> Response[str]:
-    """Save what the form changed; a mistake brings the form back as it was typed."""
+    """Save what the form changed; a mistake, or a disk that is full, brings the form back as it was typed."""
     memory = await _not_deleted(request, noesis, memory_id)
     form = edit_form.read(await read_form(request))
     try:
@@ -72,7 +85,7 @@ async def edit_memory(request: PageRequest, noesis: Wired, memory_id: FromPath[s
         if change == Edit():
             return see(f"/memories/{memory.id}?said=unchanged")
         await noesis.editing.edit(request.auth, memory.id, change)
-    except (InvalidInput, Conflict) as error:
+    except (InvalidInput, Conflict, StoreError) as error:
         return _edit_page(request, noesis, memory, form, error)
     await noesis.audit.record(request.auth.actor, "memory edited", memory.id)
     return see(f"/memories/{memory.id}?said=edited")

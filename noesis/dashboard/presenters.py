@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from noesis.dashboard import times
-from noesis.dashboard.explaining import Part, notes, parts
+from noesis.dashboard.explaining import Part, notes, parts, together
 from noesis.memory import EXPIRED, NEVER, EmbeddingState, Memory, SearchHit
 from noesis.text.excerpt import excerpt
 
@@ -38,6 +38,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     waiting: bool
     score: str | None = None
     parts: tuple[Part, ...] = ()
+    together: str | None = None
     notes: tuple[str, ...] = ()
 
 
@@ -94,6 +95,7 @@ def hit_row(hit: SearchHit, query: str, now_ms: int) -> Row:
         row(hit.memory, query, now_ms),
         score=f"{hit.score:.2f}",
         parts=() if hit.explanation is None else parts(hit.explanation),
+        together=None if hit.explanation is None else together(hit.explanation, hit.score),
         notes=() if hit.explanation is None else notes(hit.explanation),
     )
 

@@ -106,6 +106,8 @@ class OllamaLink:
         except OllamaTrouble:
             return
         if digest is not None and digest != self.known.digest:
+            # The next question must ask too: trust in an earlier look would let the other model answer it.
+            self._verified_at = 0.0
             raise EmbedderMismatch(
                 f"The model {self.model} at {self.http.host} was replaced by another one under the same name. "
                 "Its vectors are not used; embed everything anew with it, or put the old one back."

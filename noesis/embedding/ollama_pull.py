@@ -50,7 +50,8 @@ async def pull_model(
     async with aclosing(http.lines("/api/pull", {"model": model}, PullLine, stall_s=stall_s)) as lines:
         async for line in lines:
             if line.error:
-                raise EmbedderUnavailable(f"Ollama could not download {model}: {_printable(line.error)}")
+                reason = _printable(line.error).rstrip(".")
+                raise EmbedderUnavailable(f"Ollama could not download {model}: {reason}.")
             if line.status == "success":
                 return
             if line != newest:

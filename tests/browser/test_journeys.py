@@ -89,6 +89,28 @@ def test_a_fault_while_typing_shows_its_page_in_place_of_the_hits(window: Opener
             served.embedder.down = False
 
 
+def test_trouble_is_told_in_short_and_opens_to_what_can_be_done(window: Opener, served: Served) -> None:
+    """This server has no worker and no Redis, and one trouble alone would be open."""
+    remember(served, "The lighthouse is white.")
+    with window() as visitor:
+        page = visitor.goto("/?q=lighthouse")
+        worker = page.locator(".concern").filter(has_text="No worker gave a sign of life")
+        expect(worker.get_by_text("Storing and searching")).to_be_hidden()
+        worker.locator("summary").click()
+        expect(worker.get_by_text("Storing and searching")).to_be_visible()
+        expect(worker.get_by_text("noesis worker")).to_be_visible()
+
+
+def test_a_memorys_page_says_whether_a_question_finds_it(window: Opener, served: Served) -> None:
+    memory_id = remember(served, "Otters hold hands while they sleep.", "aquarium")
+    with window() as visitor:
+        page = visitor.goto(f"/memories/{memory_id}?view=rendered")
+        page.get_by_label("A question that aquarium asks").fill("otters asleep")
+        page.get_by_role("button", name="Follow it").click()
+        expect(page.locator(".found").get_by_role("status")).to_contain_text("Yes. It is hit 1")
+        expect(page.locator(".prose")).to_be_visible()
+
+
 def edit_delete_undo(window: Opener, served: Served, text: str, *, scripts: bool) -> None:
     memory_id = remember(served, text)
     with window(java_script_enabled=scripts) as visitor:

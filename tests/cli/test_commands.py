@@ -95,12 +95,14 @@ def test_a_memory_goes_through_its_life(noesis: Run) -> None:
     assert shown.code == 0
     assert "the van key hangs by the door" in shown.out
     assert "why: " in shown.out
+    assert noesis("why-not", "van", memory_id, *agent, "--json").json()["stage"] == "returned"
     assert noesis("recall", *agent, "--json").json()["memories"][0]["tags"] == ["a", "b"]
     assert "the van key" in noesis("recall", *agent, "--limit", "1").out
     assert noesis("get", memory_id, *agent, "--json").json()["priority"] == 85
     assert noesis("get", memory_id, *agent).out.endswith("\nthe van key hangs by the door\n")
     assert noesis("delete", memory_id, *agent).out == f"Deleted: {memory_id}\n"
     assert noesis("search", "van", *agent, "--json").json()["hits"] == []
+    assert noesis("why-not", "van", memory_id, *agent).out.startswith("deleted: It was deleted.\n")
     assert noesis("delete", memory_id, "--undo", *agent, "--json").json()["archived"] is False
     assert noesis("stats", *agent, "--json").json()["active"]["by_type"]["decision"] == 1
     assert noesis("stats", *agent).out.startswith("memories: 1, archived: 0\n")

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-import httpx
+from collections.abc import Sequence
 
+import httpx
+import pytest
+
+from noesis.errors import StoreFull
 from noesis.memory import MemoryType, Role, Scope
 from noesis.runtime import Noesis
+from noesis.store import Row, Table
 from tests.dashboard.conftest import remember
 
 ADMIN = Scope(agent=None, role=Role.ADMIN)
@@ -62,6 +67,40 @@ async def test_the_rendered_view_is_its_own_address(admin: httpx.AsyncClient, no
     assert "**bold**" in raw.split("<pre", 1)[1]
     assert "<strong>bold</strong>" in rendered
     assert 'rel="noopener nofollow"' in rendered
+
+
+async def test_what_was_typed_is_kept_when_the_disk_is_full(
+    admin: httpx.AsyncClient, noesis: Noesis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory_id = await remember(noesis, "the ladder stands behind the shed")
+    fields = await fields_of(noesis, memory_id, text="the ladder was lent to Ana")
+
+    async def full(_table: Table, _rows: Sequence[Row]) -> None:
+        raise StoreFull("There is no room left on the disk.")
+
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr(Table, "upsert", full)
+        answer = await admin.post(f"/memories/{memory_id}/edit", data=fields)
+    assert answer.status_code == 507
+    assert "There is no room left on the disk." in answer.text
+    assert "the ladder was lent to Ana</textarea>" in answer.text
+    assert (await noesis.browsing.get(ADMIN, memory_id)).text == "the ladder stands behind the shed"
+
+
+async def test_its_page_follows_a_question_to_it(admin: httpx.AsyncClient, noesis: Noesis) -> None:
+    memory_id = await remember(noesis, "the ladder stands behind the shed")
+    for number in range(8):
+        await remember(noesis, f"where the heron stands in pond number {number}")
+    verdicts = {
+        "": "Is it found?",
+        "ladder behind the shed": "<strong>Yes.</strong> It is hit 1",
+        "where the heron stands": "<strong>No: others fit better.</strong> It was candidate 9 of 9",
+        "x" * 50_001: "query must have at most",
+    }
+    for asked, verdict in verdicts.items():
+        answer = await admin.get(f"/memories/{memory_id}", params={"why": asked})
+        assert answer.status_code == 200
+        assert verdict in answer.text
 
 
 async def test_an_unknown_memory_is_a_404_page(admin: httpx.AsyncClient) -> None:

@@ -140,7 +140,7 @@ def test_an_explanation_names_each_leg_and_what_it_added() -> None:
         ("meaning", "rank 2, similarity 0.61", "+0.50"),
         ("words", "did not find it", "+0.00"),
         ("session", "how well its session fits", "+0.30"),
-        ("priority", "", "-0.02"),
+        ("priority", "how important it is", "-0.02"),
         ("start", "where every memory starts", "-1.00"),
     ]
     assert row.score == "0.48"

@@ -203,6 +203,24 @@ async def test_another_model_at_the_start_means_words_only_and_a_clear_line(
         assert "re-embedded" in found["reason"]
 
 
+async def test_a_model_replaced_in_use_is_noticed_by_the_next_question_and_said(
+    product: Product, alpha: httpx.AsyncClient, ollama: FakeOllama
+) -> None:
+    """Also when the old model was seen a moment ago."""
+    await index(alpha, "stored with the first one")
+    assert (await search(alpha, "which was the first"))["degraded"] is False
+    ollama.models[0].digest = "f" * 64
+    (answer,) = await index(alpha, "stored after it was replaced")
+    assert answer["embedding_state"] == "pending"
+    found = await search(alpha, "what was stored after")
+    assert found["degraded"] is True
+    assert "replaced" in found["reason"]
+    await product.noesis.vectors.look()
+    part = await embedder_part(product)
+    assert "replaced" in part.summary
+    assert "former model" in part.what_to_do
+
+
 async def test_a_missing_model_is_pulled_once_with_progress(
     product: Product, alpha: httpx.AsyncClient, ollama: FakeOllama, clock: Clock
 ) -> None:
@@ -236,6 +254,7 @@ async def test_a_pull_that_fails_says_why_and_everything_else_works(
     part = await embedder_part(product)
     assert part.state == "degraded"
     assert part.still_works
+    assert "registry" in part.what_to_do
 
 
 async def test_dense_text_beyond_the_models_limit_is_embedded_whole(

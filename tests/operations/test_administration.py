@@ -184,7 +184,7 @@ async def test_health_says_what_is_wrong_since_when_and_what_still_works(
     ill = await part(alpha, "embedder")
     assert (ill["state"], ill["overall"]) == ("degraded", "degraded")
     assert ill["summary"].startswith("The embedder does not answer.")
-    assert "1 texts wait" in ill["summary"]
+    assert "1 text waits for its vector." in ill["summary"]
     assert ill["still_works"]
     assert ill["what_to_do"]
     assert ill["since"] > well["since"]

@@ -66,9 +66,9 @@ def test_a_fact_alone_is_never_behind_an_equal_turn_among_turns_that_do_not_fit(
     question, ask nothing, and are all alike and no nearer to it than the turn itself.
     """
     said = "the heron fishes in the harbour"
-    around = {"text": " ".join(["nothing", "else"] * words), "vector": meaning}
+    around = " ".join(["nothing", "else"] * words)
     thread = [
-        passage(**around, thread="s", place=(place, 0))
+        passage(around, thread="s", place=(place, 0), vector=meaning)
         if place != before
         else passage(said, thread="s", place=(place, 0), vector=EAST)
         for place in range(before + 1 + after)

@@ -32,7 +32,7 @@ def judge(pool: Pool, **wishes: object) -> Judged:
 
 
 def ranked(totals: Floats) -> list[int]:
-    return np.argsort(-totals, kind="stable").tolist()
+    return [int(index) for index in np.argsort(-totals, kind="stable")]
 
 
 def test_of_memories_that_fit_alike_the_one_of_higher_priority_is_first() -> None:

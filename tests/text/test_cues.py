@@ -41,7 +41,7 @@ WANTED = [
     ("When did it happen?", True, False),
     ("since when", True, False),
     ("What year was that", True, False),
-    ("how long did it take", True, False),
+    ("how long did it take", True, True),
     ("Wann war das?", True, False),
     ("An welchem Tag?", True, False),
     ("¿Cuándo fue?", True, False),
