@@ -135,8 +135,8 @@ class Vectors:
             made_with = self._store.embedder
             assert made_with is not None
             raise EmbedderMismatch(
-                f"{difference(made_with, identity)} Search goes by words and new texts wait"
-                " until the former model is back or the store is re-embedded."
+                f"{difference(made_with, identity)} It is not used until the former model is back or the"
+                " store is re-embedded."
             )
 
 
