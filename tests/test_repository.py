@@ -229,3 +229,16 @@ def test_the_changelog_tells_of_this_version() -> None:
 def test_the_measuring_data_is_not_part_of_the_product(texts: dict[str, str]) -> None:
     """LoCoMo's licence forbids commercial use: benchmarks read it from where the user put it."""
     assert [name for name in texts if "locomo10" in Path(name).name.lower()] == []
+
+
+def test_no_script_redefines_a_function_of_the_one_it_reads() -> None:
+    """The shell takes the later one without a word."""
+    function = re.compile(r"^(\w+)\(\) *\{", re.MULTILINE)
+    for script in sorted((ROOT / "tools").iterdir()):
+        if not script.is_file() or not script.read_bytes().startswith(b"#!/usr/bin/env bash"):
+            continue
+        text = script.read_text(encoding="utf-8")
+        defined = function.findall(text)
+        for read in re.findall(r"^\. (tools/\S+)$", text, re.MULTILINE):
+            defined += function.findall((ROOT / read).read_text(encoding="utf-8"))
+        assert len(defined) == len(set(defined)), script.name
