@@ -5,17 +5,23 @@ usage: python -m tools.pictures
 
 from __future__ import annotations
 
+import asyncio
 import tempfile
 import time
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 from playwright.sync_api import Page, ViewportSize, sync_playwright
 
 from noesis.memory import DAY_MS, MemoryType, NewMemory, Scope
-from noesis.runtime import Noesis
+from noesis.runtime import Noesis, open_runtime
+from noesis.settings import load
 from tests.browser.conftest import ARGUMENTS, CHROMIUM
-from tests.browser.server import Served, serving
+from tests.servers import process
+
+T = TypeVar("T")
 
 OUT = Path(__file__).resolve().parents[1] / "docs" / "pictures"
 SIZE: ViewportSize = {"width": 1100, "height": 640}
@@ -72,34 +78,49 @@ def take(page: Page, name: str, theme: Literal["light", "dark"] = "light") -> No
     page.screenshot(path=OUT / f"{name}.png")
 
 
-def walk(page: Page, served: Served) -> None:
+def beside(data: Path, work: Callable[[Noesis], Awaitable[T]]) -> T:
+    """Do something in the store of a running server, as a second process may."""
+
+    async def run() -> T:
+        settings = load({"NOESIS_DATA": str(data), "NOESIS_EMBEDDER": "local"})
+        async with open_runtime(settings, query_deadline_s=30) as noesis:
+            return await work(noesis)
+
+    # Playwright keeps an event loop of its own in this thread.
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, run()).result()
+
+
+def walk(page: Page, url: str, data: Path) -> None:
     """Go through the pages as somebody would who starts."""
-    key = served.run(lambda noesis: noesis.admin.new_setup_secret())
-    page.goto(f"{served.url}/setup?key={key}")
+    key = beside(data, lambda noesis: noesis.admin.new_setup_secret())
+    page.goto(f"{url}/setup?key={key}")
     take(page, "setup")
     for label in ("Password", "The same again"):
         page.get_by_label(label, exact=True).fill(PASSWORD)
     page.get_by_role("button", name="Set password").click()
     page.get_by_role("heading", name="Nothing is remembered yet").wait_for()
-    ids = served.run(fill)
-    page.goto(f"{served.url}/?q=nightly+backup")
+    ids = beside(data, fill)
+    # The first question loads the model; the picture shows what the second one takes.
+    for question in ("warm+up", "nightly+backup"):
+        page.goto(f"{url}/?q={question}")
     page.get_by_text("why?").first.click()
     take(page, "search")
     take(page, "search-dark", "dark")
-    page.goto(f"{served.url}/memories/{ids['# Moving the NAS']}?view=rendered")
+    page.goto(f"{url}/memories/{ids['# Moving the NAS']}?view=rendered")
     take(page, "memory")
 
 
 def main() -> None:
     """Take them all."""
     OUT.mkdir(parents=True, exist_ok=True)
-    with (
-        tempfile.TemporaryDirectory() as directory,
-        serving(Path(directory)) as served,
-        sync_playwright() as playwright,
-    ):
+    with tempfile.TemporaryDirectory() as directory, sync_playwright() as playwright:
+        data = Path(directory) / "data"
+        data.mkdir()
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        walk(browser.new_page(viewport=SIZE, device_scale_factor=2), served)
+        page = browser.new_page(viewport=SIZE, device_scale_factor=2)
+        with process("up", data, NOESIS_EMBEDDER="local") as server:
+            walk(page, server.url, data)
         browser.close()
 
 

@@ -17,7 +17,7 @@ class Part(msgspec.Struct, frozen=True):
 
 _SEEN = {
     "both": "its rank by meaning and words together",
-    "neighbours": "how well what stands beside it fits",
+    "neighbours": "how well it fits with what stands beside it",
     "session": "how well its session fits",
     "speaker": "whether the question names who said it",
     "form": "its length, and whether it asks, dates or counts",
