@@ -12,7 +12,8 @@ import msgspec
 from bench import locomo
 from bench.locomo import Question
 from bench.retrieval import memory_of
-from noesis.benchmark.labelled import SHIPPED
+from noesis.benchmark import labelled
+from noesis.benchmark.labelled import SHIPPED, Conversation, LabelledMemory
 
 OWN = SHIPPED
 
@@ -46,29 +47,6 @@ class Talk(msgspec.Struct, frozen=True):
     questions: tuple[Question, ...]
 
 
-class _RawMemory(msgspec.Struct):
-    id: str
-    text: str
-    created_at: str
-    memory_type: str
-    session: str | None = None
-    position: int | None = None
-    author: str | None = None
-    author_role: str | None = None
-
-
-class _RawQuestion(msgspec.Struct):
-    question: str
-    kind: str
-    evidence: list[str]
-
-
-class _RawTalk(msgspec.Struct):
-    name: str
-    memories: list[_RawMemory]
-    questions: list[_RawQuestion]
-
-
 def from_locomo(path: Path, conversations: int | None) -> list[Talk]:
     """LoCoMo's first conversations, or all of them."""
     return [
@@ -83,22 +61,25 @@ def from_locomo(path: Path, conversations: int | None) -> list[Talk]:
 
 def own(conversations: int | None, folder: Path = OWN) -> list[Talk]:
     """The repository's first conversations by name, or all of them."""
-    return [_talk(path) for path in sorted(folder.glob("*.json"))[:conversations]]
+    return [_talk(each) for each in labelled.read(folder)[:conversations]]
 
 
-def _talk(path: Path) -> Talk:
-    raw = msgspec.json.decode(path.read_bytes(), type=_RawTalk)
-    entries = tuple(Entry(memory.id, dict(_body(raw.name, memory))) for memory in raw.memories)
-    known = {entry.id for entry in entries}
+def _talk(conversation: Conversation) -> Talk:
     questions = (
-        Question(asked.question, _NO_CATEGORY, frozenset(asked.evidence) & known) for asked in raw.questions
+        Question(asked.question, _NO_CATEGORY, frozenset(asked.evidence)) for asked in conversation.questions
     )
-    return Talk(raw.name, entries, tuple(asked for asked in questions if asked.gold))
+    return Talk(
+        conversation.name,
+        tuple(Entry(memory.id, dict(_body(conversation.name, memory))) for memory in conversation.memories),
+        tuple(asked for asked in questions if asked.gold),
+    )
 
 
-def _body(talk: str, memory: _RawMemory) -> Iterator[tuple[str, Any]]:
+def _body(talk: str, memory: LabelledMemory) -> Iterator[tuple[str, Any]]:
     yield "ttl_days", 0
-    for name in ("text", "memory_type", "created_at", "position", "author", "author_role"):
+    yield "created_at", memory.created_at.isoformat()
+    yield "memory_type", memory.memory_type.value
+    for name in ("text", "position", "author", "author_role"):
         if (value := getattr(memory, name)) is not None:
             yield name, value
     if memory.session is not None:

@@ -43,7 +43,7 @@ def test_a_body_holds_what_the_memory_has() -> None:
         "text": "",
         "ttl_days": 0,
         "memory_type": "session",
-        "created_at": "2025-01-12T19:05:00Z",
+        "created_at": "2025-01-12T19:05:00+00:00",
         "position": 1,
         "author": "Odile",
         "author_role": "user",
