@@ -13,7 +13,7 @@ from noesis.text.terms import terms, tokens
 
 Vector = npt.NDArray[np.float32]
 
-_REMEMBERED_TEXTS = 8192
+_REMEMBERED_TEXTS = 4096
 
 
 class TextFacts(msgspec.Struct, frozen=True):
