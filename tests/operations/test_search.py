@@ -34,6 +34,7 @@ async def test_the_best_answer_comes_first_in_every_mode(alpha: httpx.AsyncClien
         assert all(0 <= score <= 1 for score in scores)
     assert answer["took_ms"] >= 0
     assert set(answer["timings"]) == {"embedding", "store"}
+    assert answer["timings"]["store"] > 0, "the last mode was keyword, whose leg is the store's work too"
 
 
 async def test_keyword_finds_only_rows_with_a_word_and_asks_no_embedder(
