@@ -23,7 +23,7 @@ T = TypeVar("T")
 FETCHED = 60
 """Candidates of each leg; on LoCoMo both legs' top 60 hold 88 % of the evidence.
 
-100 hold more, but nothing of it came among the first ten.
+100 hold more, but the first ten were no better for it (docs/retrieval.md).
 """
 
 NEIGHBOURS_OF = 40
