@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
+from unittest import mock
 
 import msgspec
+import pyarrow as pa
 
 from bench.seeding import AGENT
 from bench.server import Connection, Server
 from noesis.browsing import agent_condition, live_condition
 from noesis.candidates import FETCHED
+from noesis.memory import Scope, SearchQuery
 from noesis.ranking.metrics import p50_p95
 from noesis.runtime import Noesis
-from noesis.store.schema import COLUMNS
-from noesis.store.tables import _REFINE
+from noesis.store import Condition, Table
+from noesis.store.schema import RANKING_COLUMNS
+from noesis.store.tables import REFINE
+
+Selection = tuple[list[str], str]
+"""The columns and the condition of a read."""
 
 _ROUNDS_PER_CLIENT = 4
 
@@ -75,25 +83,49 @@ class Direct:
 
     def __init__(self, noesis: Noesis) -> None:
         self._noesis = noesis
-        self._columns = [*(name for name in COLUMNS if name != "row_hash"), "vector"]
+        self._columns = [*RANKING_COLUMNS, "vector"]
+        self._follow_ups: dict[str, list[Selection]] = {}
+
+    async def prepare(self, questions: Sequence[str]) -> None:
+        """Search by the product, and note what it reads after the legs: the neighbours, and the hits whole."""
+        for question in questions:
+            with selections_of(self._noesis.store.active) as seen:
+                await self._noesis.search.search(Scope(AGENT), SearchQuery(text=question))
+            self._follow_ups[question] = seen
 
     async def search(self, text: str) -> float:
-        """Embed the question, then the vector query; the keyword query beside them.  In ms."""
+        """Embed the question, then the vector query; the keyword query beside them; then the rest.  In ms."""
         started = time.perf_counter()
         condition = (live_condition(self._noesis.now_ms()) & agent_condition(AGENT)).sql
         await asyncio.gather(self._by_meaning(text, condition), self._by_words(text, condition))
+        for columns, follow_up in self._follow_ups[text]:
+            await self._noesis.store.active.handle.query().where(follow_up).select(columns).to_arrow()
         return (time.perf_counter() - started) * 1000
 
     async def _by_meaning(self, text: str, condition: str) -> None:
         vector = await self._noesis.embedder.embed_query(text)
         query = self._noesis.store.active.handle.query().nearest_to(vector).distance_type("cosine")
-        query = query.minimum_nprobes(self._noesis.settings.ann_nprobe).maximum_nprobes(0)
-        query = query.refine_factor(_REFINE).where(condition)
+        query = query.maximum_nprobes(0).minimum_nprobes(self._noesis.settings.ann_nprobe)
+        query = query.refine_factor(REFINE).where(condition)
         await query.select([*self._columns, "_distance"]).limit(FETCHED).to_arrow()
 
     async def _by_words(self, text: str, condition: str) -> None:
         query = self._noesis.store.active.handle.query().nearest_to_text(text, columns=["keyword_text"])
         await query.where(condition).select([*self._columns, "_score"]).limit(FETCHED).to_arrow()
+
+
+@contextlib.contextmanager
+def selections_of(table: Table) -> Iterator[list[Selection]]:
+    """What is selected from a table while the context lasts."""
+    seen: list[Selection] = []
+    select = table.select
+
+    async def noted(columns: Sequence[str], condition: Condition, limit: int | None = None) -> pa.Table:
+        seen.append(([*columns], condition.sql))
+        return await select(columns, condition, limit)
+
+    with mock.patch.object(table, "select", noted):
+        yield seen
 
 
 async def compare(server: Server, direct: Asker, questions: Sequence[str], clients: int) -> Latency:

@@ -83,13 +83,18 @@ def without_embedder() -> dict[str, str]:
 
 async def _read(noesis: Noesis, server: Server, sample: Sample, questions: int) -> Size:
     direct = Direct(noesis)
-    await asyncio.to_thread(warm_up, server, sample.questions(_WARM_UP))
-    for question in sample.questions(_WARM_UP):
+    warming = sample.questions(_WARM_UP)
+    await asyncio.to_thread(warm_up, server, warming)
+    await direct.prepare(warming)
+    for question in warming:
         await direct.search(question)
+    asked = {clients: sample.questions(questions) for clients in CLIENTS}
+    for each in asked.values():
+        await direct.prepare(each)
     await asyncio.sleep(_IDLE_AFTER_S)
     idle = server.resident_mb()
     with peak_of(server) as peak:
-        latencies = [await compare(server, direct, sample.questions(questions), n) for n in CLIENTS]
+        latencies = [await compare(server, direct, each, clients) for clients, each in asked.items()]
     return Size(sample.count, latencies, idle, max(peak))
 
 

@@ -68,7 +68,10 @@ async def _bare(noesis: Noesis, seconds: float) -> float:
     rows = await noesis.store.active.rows(equals(Column.CHUNK, 0), limit=_BARE_ROWS)
     with tempfile.TemporaryDirectory(prefix="noesis-bench-") as place:
         name = f"{ACTIVE}.lance"
-        await asyncio.to_thread(shutil.copytree, noesis.store.directory / name, Path(place, name))
+        # The server may be at its upkeep, whose unfinished files come and go.
+        unfinished = shutil.ignore_patterns(".tmp*")
+        source, copy = noesis.store.directory / name, Path(place, name)
+        await asyncio.to_thread(shutil.copytree, source, copy, ignore=unfinished)
         table = await (await lancedb.connect_async(place)).open_table(ACTIVE)
         schema = await table.schema()
         count, began = 0, time.perf_counter()

@@ -9,12 +9,12 @@ from collections.abc import Awaitable, Iterable, Sequence
 from typing import TypeVar
 
 import msgspec
-import numpy as np
 
 from noesis.embedding.base import Vector
 from noesis.memory import Mode
 from noesis.ranking.passages import Passage, facts_of
-from noesis.store import Column, Condition, Row, Table
+from noesis.rows import keyword_prefix
+from noesis.store import Column, Condition, RankingRow, Table
 from noesis.store.filters import at_least, at_most, either, one_of
 from noesis.text.terms import terms
 
@@ -29,18 +29,19 @@ FETCHED = 60
 NEIGHBOURS_OF = 40
 """Of so many of the best, what stands beside them comes in too."""
 
+_DAY_MS = 86_400_000
 _RANKS_WORTH = 10
 _BESIDE = 2
 _CHUNKS_AROUND = 1
 
 
 class Candidate(msgspec.Struct):
-    """One row, and how it came in: by the vector leg, the keyword leg, both, or as a neighbour."""
+    """One row, where it lies, and how it came in: by the vector leg, the keyword leg, both, or as a neighbour."""
 
-    row: Row
+    row: RankingRow
+    table: Table
     vector_rank: int | None = None
     keyword_rank: int | None = None
-    similarity: float = 0.0
 
     @property
     def came_by_leg(self) -> bool:
@@ -86,28 +87,28 @@ async def from_legs(
             return
         rows, _ = await watch.of(table.nearest(query, condition, FETCHED))
         for rank, row in enumerate(rows, 1):
-            found.setdefault(row.id, Candidate(row)).vector_rank = rank
+            found.setdefault(row.id, Candidate(row, table)).vector_rank = rank
 
     async def by_words() -> None:
         if mode is Mode.VECTOR:
             return
         rows, _ = await watch.of(table.matching(text, condition, FETCHED))
         for rank, row in enumerate(rows, 1):
-            found.setdefault(row.id, Candidate(row)).keyword_rank = rank
+            found.setdefault(row.id, Candidate(row, table)).keyword_rank = rank
 
     await asyncio.gather(by_meaning(), by_words())
-    return compared(found.values(), await vector)
+    return list(found.values())
 
 
 async def beside(
-    table: Table, condition: Condition, best: Sequence[Candidate], query: Vector | None, watch: Stopwatch
+    table: Table, condition: Condition, best: Sequence[Candidate], watch: Stopwatch
 ) -> list[Candidate]:
     """The rows that stand next to the best candidates in their session, source or memory."""
     around = _around(best)
     if not around.places:
         return []
     rows = await watch.of(table.rows_at(condition & _taking(around), around.places))
-    return compared([Candidate(row) for row in rows if around.holds(row)], query)
+    return [Candidate(row, table) for row in rows if around.holds(row)]
 
 
 class _Around(msgspec.Struct, frozen=True):
@@ -119,7 +120,7 @@ class _Around(msgspec.Struct, frozen=True):
     chunks: set[tuple[str, int]] = msgspec.field(default_factory=set)
     places: set[tuple[str | None, str | None, int | None]] = msgspec.field(default_factory=set)
 
-    def holds(self, row: Row) -> bool:
+    def holds(self, row: RankingRow) -> bool:
         """Whether a row is one of them; the sessions of two agents may have the same name."""
         turn = (row.agent_id, row.session_id, row.source, row.position)
         return turn in self.turns or (row.parent_id, row.chunk) in self.chunks
@@ -161,17 +162,6 @@ def _taking(around: _Around) -> Condition:
     return either(*parts)
 
 
-def compared(candidates: Iterable[Candidate], query: Vector | None) -> list[Candidate]:
-    """The candidates with their cosine similarity to the question, whichever leg brought them."""
-    found = list(candidates)
-    if query is not None:
-        for candidate in found:
-            vector = candidate.row.vector
-            if vector is not None and len(vector) == len(query):
-                candidate.similarity = float(vector @ query)
-    return found
-
-
 def merged(first: Iterable[Candidate], more: Iterable[Candidate]) -> list[Candidate]:
     """Both, each row once; the first list's candidates win."""
     found = {candidate.row.id: candidate for candidate in first}
@@ -180,9 +170,10 @@ def merged(first: Iterable[Candidate], more: Iterable[Candidate]) -> list[Candid
     return list(found.values())
 
 
-def passage_of(row: Row) -> Passage:
+def passage_of(row: RankingRow) -> Passage:
     """What ranking knows of a row."""
     thread, place = _thread(row)
+    facts = facts_of(row.text)
     return Passage(
         row_id=row.id,
         memory_id=row.parent_id,
@@ -192,23 +183,19 @@ def passage_of(row: Row) -> Passage:
         author=row.author,
         created_at=row.created_at,
         priority=row.priority,
-        keyword=(*_prefix_terms(row), *facts_of(row.text).terms),
-        text=facts_of(row.text),
+        keyword=_prefix_terms(row.created_at // _DAY_MS, row.author, row.source) + facts.terms,
+        text=facts,
         vector=row.vector,
     )
 
 
-def _prefix_terms(row: Row) -> tuple[str, ...]:
-    """The terms of the date and the speaker, which stand before the text in what the index reads."""
-    return _terms_of_prefix(row.keyword_text.removesuffix(row.text))
-
-
 @functools.lru_cache(maxsize=2048)
-def _terms_of_prefix(prefix: str) -> tuple[str, ...]:
-    return tuple(terms(prefix))
+def _prefix_terms(day: int, author: str | None, source: str | None) -> tuple[str, ...]:
+    """The terms of the date (in days since 1970) and the speaker, which the index reads before the text."""
+    return tuple(terms(keyword_prefix(day * _DAY_MS, author, source)))
 
 
-def _thread(row: Row) -> tuple[str | None, tuple[int, int] | None]:
+def _thread(row: RankingRow) -> tuple[str | None, tuple[int, int] | None]:
     """The line of memories in which a row has neighbours, and where it stands in it."""
     named = row.session_id or row.source
     if named is not None and (row.position is not None or row.chunks == 1):
@@ -218,8 +205,3 @@ def _thread(row: Row) -> tuple[str | None, tuple[int, int] | None]:
     if row.chunks > 1:
         return f"memory\x1f{row.parent_id}", (0, row.chunk)
     return None, None
-
-
-def similarities(candidates: Sequence[Candidate]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """The candidates' similarities as an array."""
-    return np.array([candidate.similarity for candidate in candidates], dtype=float)

@@ -24,7 +24,6 @@ from noesis.candidates import (
     from_legs,
     merged,
     passage_of,
-    similarities,
 )
 from noesis.embedding.base import Vector
 from noesis.errors import EmbedderError, InvalidInput, TooLarge
@@ -94,8 +93,10 @@ class Search:
         """
         check_limit(query.limit)
         run = self._run(scope, query)
-        found = await run.found()
-        hits = await self._whole(self._ranked(scope, query, found))
+        hits, gone = await self._hits(scope, query, run)
+        if gone:
+            # Edited, deleted or archived while it was being ranked: what it became may answer as well.
+            hits, _ = await self._hits(scope, query, run)
         return SearchResult(tuple(hits), run.timings(), run.reason is not None, run.reason)
 
     async def pool(self, scope: Scope, query: SearchQuery) -> Found:
@@ -116,8 +117,8 @@ class Search:
         best = best_of_each([candidate.row.parent_id for candidate in found.candidates], judged.totals)
         if not best:
             return []
-        scores, vectors = stretch(judged.totals[best]), found.pool.vectors[best]
-        chosen = diverse_order(scores, vectors, limit, self._settings.mmr_lambda)
+        scores, likeness = stretch(judged.totals[best]), found.pool.likeness[np.ix_(best, best)]
+        chosen = diverse_order(scores, likeness, limit, self._settings.mmr_lambda)
         return [Chosen(best[each.index], each.likeness) for each in chosen]
 
     def _shipped(self) -> Fusion:
@@ -129,29 +130,23 @@ class Search:
         whose = agent_condition(scope.readable(cross_agent=query.cross_agent, agent=query.agent))
         return _Run(self._store, self._vectors, self._words, query, whose, self._now_ms())
 
-    def _ranked(self, scope: Scope, query: SearchQuery, found: Found) -> list[SearchHit]:
+    async def _hits(self, scope: Scope, query: SearchQuery, run: _Run) -> tuple[list[SearchHit], int]:
+        """The hits, and how many more there were that are gone by now."""
+        found = await run.found()
         judged = self.judge(scope, query, found.pool)
-        return [
+        order = self.order(judged, found, query.limit)
+        memories = await run.memories([found.candidates[chosen.index] for chosen in order])
+        hits = [
             SearchHit(
-                to_memory([found.candidates[chosen.index].row]),
+                memories[memory_id],
                 round(float(judged.scores[chosen.index]), 4),
                 explain(found, judged, chosen) if query.explain else None,
             )
-            for chosen in self.order(judged, found, query.limit)
+            for chosen in order
+            for memory_id in [found.candidates[chosen.index].row.parent_id]
+            if memory_id in memories
         ]
-
-    async def _whole(self, hits: Sequence[SearchHit]) -> list[SearchHit]:
-        """The hits with the full text of memories that are stored in several chunks."""
-        cut = [hit.memory for hit in hits if hit.memory.chunks > 1]
-        if not cut:
-            return list(hits)
-        whole: dict[str, Memory] = {}
-        for table, archived in ((self._store.active, False), (self._store.archive, True)):
-            ids = [memory.id for memory in cut if memory.archived is archived]
-            if ids:
-                rows = by_memory(await table.rows(one_of(Column.PARENT_ID, ids)))
-                whole |= {memory_id: to_memory(chunks) for memory_id, chunks in rows.items()}
-        return [msgspec.structs.replace(hit, memory=whole.get(hit.memory.id, hit.memory)) for hit in hits]
+        return hits, len(order) - len(hits)
 
 
 class _Run:
@@ -189,7 +184,7 @@ class _Run:
         vector = asyncio.create_task(self._embed())
         use = self._query.archive
         try:
-            found = [] if use is ArchiveUse.ONLY else await self._active(vector)
+            found = [] if use is ArchiveUse.ONLY else await self._of_table(self._store.active, vector)
             if use in (ArchiveUse.ONLY, ArchiveUse.ALWAYS) or (
                 use is ArchiveUse.AUTO and len({item.row.parent_id for item in found}) < _ENOUGH_ACTIVE
             ):
@@ -197,6 +192,22 @@ class _Run:
             return Found(found, await self._pool(found, await vector))
         finally:
             vector.cancel()
+
+    async def memories(self, candidates: Sequence[Candidate]) -> dict[str, Memory]:
+        """The whole memories of these candidates by id, without those that are gone by now."""
+        found: dict[str, Memory] = {}
+        for table in (self._store.archive, self._store.active):
+            ids = {candidate.row.parent_id for candidate in candidates if candidate.table is table}
+            if ids:
+                whole = self._condition(table) & one_of(Column.PARENT_ID, sorted(ids))
+                rows = by_memory(await self._watch.of(table.rows(whole, vectors=False)))
+                found |= {memory_id: to_memory(chunks) for memory_id, chunks in rows.items()}
+        return found
+
+    def _condition(self, table: Table) -> Condition:
+        """Which rows of a table the query means."""
+        visible = archived_condition() if table is self._store.archive else live_condition(self._now_ms)
+        return visible & self._fits
 
     async def _embed(self) -> Vector | None:
         if self._query.mode is Mode.KEYWORD:
@@ -212,27 +223,22 @@ class _Run:
         finally:
             self._embedding_s += time.perf_counter() - started
 
-    async def _active(self, vector: asyncio.Task[Vector | None]) -> list[Candidate]:
-        return await self._of_table(self._store.active, live_condition(self._now_ms), vector)
-
     async def _archived(self, vector: asyncio.Task[Vector | None]) -> list[Candidate]:
         """Archived candidates, without rows that a move left in both tables: there active wins."""
-        found = await self._of_table(self._store.archive, archived_condition(), vector)
+        found = await self._of_table(self._store.archive, vector)
         if not found:
             return found
         ids = one_of(Column.PARENT_ID, {item.row.parent_id for item in found})
         active = {row_id for (row_id,) in await self._store.active.values([Column.PARENT_ID], ids)}
         return [item for item in found if item.row.parent_id not in active]
 
-    async def _of_table(
-        self, table: Table, visible: Condition, vector: asyncio.Task[Vector | None]
-    ) -> list[Candidate]:
-        condition = visible & self._fits
+    async def _of_table(self, table: Table, vector: asyncio.Task[Vector | None]) -> list[Candidate]:
+        condition = self._condition(table)
         found = await from_legs(table, condition, self._text, vector, self._query.mode, self._watch)
         if self._query.mode is not Mode.HYBRID or not found:
             return found
         best = sorted(found, key=lambda candidate: -candidate.promise)[:NEIGHBOURS_OF]
-        near = await beside(table, condition, best, await vector, self._watch)
+        near = await beside(table, condition, best, self._watch)
         return merged(found, near)
 
     async def _pool(self, found: Sequence[Candidate], vector: Vector | None) -> Pool:
@@ -240,7 +246,6 @@ class _Run:
             question_of(self._text, vector),
             [passage_of(candidate.row) for candidate in found],
             await self._words.of(self._store.active, self._whose),
-            similarities(found),
         )
 
 
@@ -264,7 +269,7 @@ def explain(found: Found, judged: Judged, chosen: Chosen) -> Explanation:
     }
     return Explanation(
         vector_rank=candidate.vector_rank,
-        vector_score=round(candidate.similarity, 4),
+        vector_score=round(float(found.pool.similarities[index]), 4),
         keyword_rank=candidate.keyword_rank,
         keyword_score=round(float(found.pool.word_scores[index]), 4),
         neighbour=not candidate.came_by_leg,

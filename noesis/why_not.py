@@ -203,7 +203,11 @@ def by_meaning(rows: Sequence[Row], found: Found) -> str:
     near = [float(row.vector @ asked) for row in rows if row.vector is not None]
     if not near:
         return "It has no vector yet, so it cannot be found by meaning."
-    leg = [candidate.similarity for candidate in found.candidates if candidate.vector_rank is not None]
+    leg = [
+        float(similarity)
+        for candidate, similarity in zip(found.candidates, found.pool.similarities, strict=True)
+        if candidate.vector_rank is not None
+    ]
     last = f", the last of the {len(leg)} nearest has {min(leg):.2f}" if leg else ""
     return f"By meaning its similarity is {max(near):.2f}{last}."
 

@@ -20,6 +20,7 @@ from noesis.ranking.metrics import p50_p95
 from noesis.search import Search
 from noesis.store import Column, Condition, Row, Store, Table
 from noesis.store.filters import EVERYTHING, is_set, one_of
+from noesis.store.tables import Matches
 from noesis.text.normalise import is_blank
 
 T = TypeVar("T")
@@ -127,9 +128,7 @@ async def _compared(table: Table, live: Condition, rows: Sequence[Row]) -> _Near
     return found
 
 
-def _others(
-    matches: tuple[Sequence[Row], np.ndarray[tuple[int], np.dtype[np.float32]]], own: str
-) -> list[float]:
+def _others(matches: Matches, own: str) -> list[float]:
     """The similarities of the ten best besides the row itself, best first."""
     rows, similarities = matches
     pairs = zip(rows, similarities.tolist(), strict=True)

@@ -71,7 +71,7 @@ async def _sheet(search: Search, number: int, stored: Stored, question: Labelled
 def without_vectors(pool: Pool) -> Pool:
     """The same candidates as a search sees them whose embedder does not answer."""
     question = msgspec.structs.replace(pool.question, vector=None)
-    return Pool(question, pool.passages, pool.statistics, np.zeros(len(pool)))
+    return Pool(question, pool.passages, pool.statistics)
 
 
 def fusion_of(sheets: Sequence[Sheet], note: str = "") -> Fusion:

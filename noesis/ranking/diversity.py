@@ -17,11 +17,11 @@ class Chosen(msgspec.Struct, frozen=True):
     likeness: float
 
 
-def diverse_order(scores: Floats, vectors: Floats, limit: int, balance: float) -> list[Chosen]:
+def diverse_order(scores: Floats, likeness: Floats, limit: int, balance: float) -> list[Chosen]:
     """Maximal marginal relevance (Carbonell and Goldstein 1998): the chosen, best first.
 
-    `scores` in 0..1; `vectors` are unit vectors (n, dimensions), zero where unknown; `balance` is its
-    lambda: 1 ranks by score alone.
+    `scores` in 0..1; `likeness` is the cosine similarity of each to each other (n, n), 0 where unknown;
+    `balance` is its lambda: 1 ranks by score alone.
     """
     remaining = np.ones(len(scores), dtype=bool)
     closest = np.zeros(len(scores))
@@ -31,7 +31,7 @@ def diverse_order(scores: Floats, vectors: Floats, limit: int, balance: float) -
         best = int(gain.argmax())
         chosen.append(Chosen(best, float(closest[best])))
         remaining[best] = False
-        closest = np.maximum(closest, vectors @ vectors[best])
+        closest = np.maximum(closest, likeness[best])
     return chosen
 
 

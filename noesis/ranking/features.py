@@ -6,18 +6,18 @@ fitting a linear model on labelled conversations; README, Retrieval, has the tab
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property
+from itertools import combinations, pairwise
 
 import numpy as np
 
 from noesis.ranking.bm25 import Floats, bm25, rarity
-from noesis.ranking.passages import Passage
 from noesis.ranking.pool import Indexes, Pool, at, counts_of, lent, shares, stretch
-from noesis.text.words import fold
 
 _NEAR, _FAR = 0.25, 0.5
 _EXPANDED_FROM, _EXPANDED_TO = 5, 10
+_SESSION_BEST = 5
 _LONGEST = 4.5
 """The logarithm of about 90 words: longer texts count as this long."""
 
@@ -59,36 +59,28 @@ class Surroundings:
     def window_meaning(self) -> Floats:
         """Similarity of the vectors of three passages, blended."""
         pool = self.pool
-        return self._meaning_of(
-            pool.vectors + _NEAR * at(pool.vectors, pool.before) + _NEAR * at(pool.vectors, pool.after)
-        )
+        return self._blended({_NEAR: (pool.before, pool.after)})
 
     @cached_property
     def wide_meaning(self) -> Floats:
         """Similarity of the vectors of five passages, blended."""
         pool = self.pool
-        near = at(pool.vectors, pool.before) + at(pool.vectors, pool.after)
-        far = at(pool.vectors, self.before2) + at(pool.vectors, self.after2)
-        return self._meaning_of(pool.vectors + _FAR * near + _NEAR * far)
+        return self._blended({_FAR: (pool.before, pool.after), _NEAR: (self.before2, self.after2)})
 
     @cached_property
     def session_words(self) -> Floats:
         """BM25 of all candidates of a thread as one text."""
-        pool, threads = self.pool, self.pool.threads
-        many = int(threads.max()) + 1 if len(threads) else 0
-        counts = np.zeros((many, pool.counts.shape[1]))
-        np.add.at(counts, threads, pool.counts)
-        lengths: Floats = np.bincount(threads, pool.lengths, many).astype(float)
-        return self._words_of(counts, lengths)[threads]
+        pool = self.pool
+        counts, lengths = pool.in_thread @ pool.counts, pool.in_thread @ pool.lengths
+        return self._words_of(counts, lengths)[pool.threads]
 
     @cached_property
     def session_meaning(self) -> Floats:
         """Similarity of the mean vector of a thread's candidates."""
-        pool, threads = self.pool, self.pool.threads
-        many = int(threads.max()) + 1 if len(threads) else 0
-        sums = np.zeros((many, pool.vectors.shape[1]))
-        np.add.at(sums, threads, pool.vectors)
-        return self._meaning_of(sums[threads])
+        pool = self.pool
+        dots = pool.in_thread @ pool.similarities
+        squares = ((pool.in_thread @ pool.likeness) * pool.in_thread).sum(axis=1)
+        return self._meaning_of(dots[pool.threads], squares[pool.threads])
 
     @cached_property
     def session_best(self) -> Floats:
@@ -101,13 +93,14 @@ class Surroundings:
     def session_five(self) -> Floats:
         """The mean of the five best scores in a thread."""
         pool = self.pool
-        sums, many = np.zeros(len(pool)), np.zeros(len(pool))
-        for index in np.argsort(-pool.both, kind="stable"):
-            thread = pool.threads[index]
-            if many[thread] < 5:
-                sums[thread] += pool.both[index]
-                many[thread] += 1
-        return (sums / np.maximum(many, 1))[pool.threads]
+        order = np.lexsort((-pool.both, pool.threads))
+        threads = pool.threads[order]
+        place = np.arange(len(order)) - np.searchsorted(threads, threads)
+        five = order[place < _SESSION_BEST]
+        sums = np.bincount(pool.threads[five], pool.both[five], len(pool))
+        many = np.bincount(pool.threads[five], minlength=len(pool))
+        means: Floats = (sums / np.maximum(many, 1))[pool.threads]
+        return means
 
     @cached_property
     def best(self) -> Indexes:
@@ -136,7 +129,7 @@ class Surroundings:
         pool = self.pool
         if not pool.has_vector.any():
             return pool.words
-        return _filled(pool, stretch(pool.vectors @ pool.vectors[self.best].mean(axis=0)))
+        return _filled(pool, stretch(pool.likeness[:, self.best].mean(axis=1)))
 
     @cached_property
     def rare_share(self) -> Floats:
@@ -157,12 +150,24 @@ class Surroundings:
         mean = float(lengths.mean()) if len(lengths) else 1.0
         return shares(bm25(counts, lengths, mean, self.pool.rarities))
 
-    def _meaning_of(self, vectors: Floats) -> Floats:
-        query = self.pool.question.vector
-        if query is None:
+    def _blended(self, beside: Mapping[float, tuple[Indexes, Indexes]]) -> Floats:
+        """Similarity of the sum of each passage's vector and its neighbours', these by their weights."""
+        pool = self.pool
+        parts = [(1.0, np.arange(len(pool)))]
+        parts += [(weight, indexes) for weight, pair in beside.items() for indexes in pair]
+        # A neighbour that is missing has the index -1, where the zeros are.
+        near, alike = np.pad(pool.similarities, (0, 1)), np.pad(pool.likeness, (0, 1))
+        dots = sum((weight * near[indexes] for weight, indexes in parts), np.zeros(len(pool)))
+        squares = sum((weight**2 * alike[indexes, indexes] for weight, indexes in parts), np.zeros(len(pool)))
+        for (weight, left), (other, right) in combinations(parts, 2):
+            squares += 2 * weight * other * alike[left, right]
+        return self._meaning_of(dots, squares)
+
+    def _meaning_of(self, dots: Floats, squares: Floats) -> Floats:
+        """The similarities of vectors, from their products with the question's and their squared lengths."""
+        if self.pool.question.vector is None:
             return self.pool.words
-        norms = np.linalg.norm(vectors, axis=1)
-        return _filled(self.pool, stretch((vectors @ query) / np.maximum(norms, 1e-9)))
+        return _filled(self.pool, stretch(dots / np.maximum(np.sqrt(np.maximum(squares, 0)), 1e-9)))
 
 
 def _filled(pool: Pool, values: Floats) -> Floats:
@@ -173,20 +178,11 @@ def _beyond(beside: Indexes) -> Indexes:
     return np.where(beside >= 0, beside[np.maximum(beside, 0)], -1)
 
 
-def _flags(pool: Pool, sign: Callable[[Passage], bool]) -> Floats:
-    return np.array([sign(passage) for passage in pool.passages], dtype=float)
-
-
-def _asking(pool: Pool) -> Floats:
-    return _flags(pool, lambda passage: passage.text.asks)
-
-
 def _by(pool: Pool, *, named: bool) -> Floats:
     if pool.named is None:
         return np.zeros(len(pool))
-    return _flags(
-        pool, lambda passage: passage.author is not None and (fold(passage.author) == pool.named) is named
-    )
+    flags = [author is not None and (author == pool.named) is named for author in pool.authors]
+    return np.array(flags, dtype=float)
 
 
 def _rank_share(values: Floats) -> Floats:
@@ -209,19 +205,16 @@ def _rarest(pool: Pool) -> Floats:
 
 
 def _phrase(pool: Pool) -> Floats:
-    wanted = set(zip(pool.question.terms, pool.question.terms[1:], strict=False))
-    return _flags(
-        pool,
-        lambda passage: (
-            bool(wanted)
-            and not wanted.isdisjoint(zip(passage.text.terms, passage.text.terms[1:], strict=False))
-        ),
-    )
+    wanted = set(pairwise(pool.question.terms))
+    found = np.zeros(len(pool))
+    if wanted:
+        for index in np.flatnonzero(pool.counts.sum(axis=1) > 1).tolist():
+            found[index] = not wanted.isdisjoint(pairwise(pool.passages[index].text.terms))
+    return found
 
 
 def _length(pool: Pool) -> Floats:
-    words = np.array([passage.text.words for passage in pool.passages], dtype=float)
-    lengths: Floats = np.minimum(np.log1p(words), _LONGEST) / _LONGEST
+    lengths: Floats = np.minimum(np.log1p(pool.signs.words), _LONGEST) / _LONGEST
     return lengths
 
 
@@ -249,9 +242,9 @@ FEATURES: dict[str, Feature] = {
     "session_best": lambda _, near: near.session_best,
     "session_five": lambda _, near: near.session_five,
     "length": lambda pool, _: _length(pool),
-    "asks": lambda pool, _: _asking(pool),
-    "answers": lambda pool, _: lent(_asking(pool), pool.before),
-    "before_question": lambda pool, _: lent(_asking(pool), pool.after),
+    "asks": lambda pool, _: pool.signs.asks,
+    "answers": lambda pool, _: lent(pool.signs.asks, pool.before),
+    "before_question": lambda pool, _: lent(pool.signs.asks, pool.after),
     "named_author": lambda pool, _: _by(pool, named=True),
     "other_author": lambda pool, _: _by(pool, named=False),
     "rare_share": lambda _, near: near.rare_share,
@@ -259,14 +252,10 @@ FEATURES: dict[str, Feature] = {
     "matched_share": lambda pool, _: _matched_share(pool),
     "rarest_term": lambda pool, _: _rarest(pool),
     "phrase": lambda pool, _: _phrase(pool),
-    "time_for_when": lambda pool, _: (
-        _flags(pool, lambda passage: passage.text.names_time) * pool.question.asks_for_time
-    ),
-    "number_for_how_many": lambda pool, _: (
-        _flags(pool, lambda passage: passage.text.names_number) * pool.question.asks_for_number
-    ),
-    "names_time": lambda pool, _: _flags(pool, lambda passage: passage.text.names_time),
-    "names_number": lambda pool, _: _flags(pool, lambda passage: passage.text.names_number),
+    "time_for_when": lambda pool, _: pool.signs.names_time * pool.question.asks_for_time,
+    "number_for_how_many": lambda pool, _: pool.signs.names_number * pool.question.asks_for_number,
+    "names_time": lambda pool, _: pool.signs.names_time,
+    "names_number": lambda pool, _: pool.signs.names_number,
     "expansion_words": lambda _, near: near.expansion_words,
     "expansion_meaning": lambda _, near: near.expansion_meaning,
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,24 +16,29 @@ from noesis.text.words import fold
 Indexes = npt.NDArray[np.intp]
 Flags = npt.NDArray[np.bool_]
 
+_SAME = 1e-6
+"""Values that differ by less are equal: products of float32 vectors are no more exact."""
+
 NEAR_PLACES = 3
 """A neighbour is the nearest stored turn at most so many places away: capture drops turns without content."""
+
+
+class Signs(NamedTuple):
+    """What is read from texts, one entry each: the length in words, and the flags of `TextFacts` as 0 or 1."""
+
+    words: Floats
+    asks: Floats
+    names_time: Floats
+    names_number: Floats
 
 
 class Pool:
     """Everything the features are computed from.  Arrays have one entry per passage."""
 
-    def __init__(
-        self,
-        question: Question,
-        passages: Sequence[Passage],
-        statistics: WordStatistics,
-        similarities: Floats,
-    ) -> None:
+    def __init__(self, question: Question, passages: Sequence[Passage], statistics: WordStatistics) -> None:
         self.question = question
         self.passages = passages
         self.statistics = statistics
-        self.similarities = similarities
         self.terms = tuple(dict.fromkeys(question.terms))
         self.rarities = rarity(self.terms, statistics)
         self.lengths = np.array([len(passage.keyword) for passage in passages], dtype=float)
@@ -54,20 +60,43 @@ class Pool:
     @cached_property
     def has_vector(self) -> Flags:
         """Which passages have a vector to compare with the question's."""
-        if self.question.vector is None:
-            return np.zeros(len(self), dtype=bool)
-        return np.array([passage.vector is not None for passage in self.passages], dtype=bool)
+        width = self._width
+        return np.array(
+            [passage.vector is not None and len(passage.vector) == width for passage in self.passages],
+            dtype=bool,
+        )
+
+    @property
+    def _width(self) -> int:
+        return 0 if self.question.vector is None else len(self.question.vector)
 
     @cached_property
-    def vectors(self) -> Floats:
+    def _vectors(self) -> npt.NDArray[np.float32]:
         """The vectors (passages, dimensions), zeros where there is none."""
-        width = 1 if self.question.vector is None else len(self.question.vector)
-        empty = np.zeros(width, dtype=np.float32)
-        rows = [
-            passage.vector if known and passage.vector is not None else empty
-            for passage, known in zip(self.passages, self.has_vector, strict=True)
-        ]
-        return np.stack(rows).astype(float) if rows else np.zeros((0, width))
+        found = np.zeros((len(self), self._width), dtype=np.float32)
+        for index in np.flatnonzero(self.has_vector).tolist():
+            found[index] = self.passages[index].vector
+        return found
+
+    @cached_property
+    def similarities(self) -> Floats:
+        """The cosine similarity of each passage to the question, whichever leg brought it; 0 without a vector."""
+        asked, found = self.question.vector, np.zeros(len(self))
+        if asked is not None:
+            # One by one: a product with the whole matrix gives equal vectors values that differ by 1e-7,
+            # and ranks are made of these.
+            for index in np.flatnonzero(self.has_vector).tolist():
+                found[index] = self._vectors[index] @ asked
+        return found
+
+    @cached_property
+    def likeness(self) -> Floats:
+        """The cosine similarity of each passage to each other (passages, passages), 0 without a vector.
+
+        All that ranking asks of the vectors of sessions, windows and repeats follows from these
+        products; the sums of the vectors themselves take several times as long.
+        """
+        return np.asarray(self._vectors @ self._vectors.T, dtype=float)
 
     @cached_property
     def words(self) -> Floats:
@@ -87,6 +116,24 @@ class Pool:
         return (self.meaning + self.words) / 2
 
     @cached_property
+    def signs(self) -> Signs:
+        """What is read from the passages' texts."""
+        facts = [passage.text for passage in self.passages]
+        table = np.array(
+            [(fact.words, fact.asks, fact.names_time, fact.names_number) for fact in facts], dtype=float
+        ).reshape(-1, 4)
+        return Signs(*table.T)
+
+    @cached_property
+    def authors(self) -> list[str | None]:
+        """The passages' authors, folded."""
+        folded: dict[str | None, str | None] = {
+            author: None if author is None else fold(author)
+            for author in {passage.author for passage in self.passages}
+        }
+        return [folded[passage.author] for passage in self.passages]
+
+    @cached_property
     def threads(self) -> Indexes:
         """The number of each passage's thread; a passage without one is a thread of its own."""
         numbers: dict[str, int] = {}
@@ -102,21 +149,24 @@ class Pool:
         return np.array(found, dtype=np.intp)
 
     @cached_property
-    def _order(self) -> list[int]:
-        places = [
-            (int(self.threads[index]), passage.place, index)
-            for index, passage in enumerate(self.passages)
-            if passage.place is not None
-        ]
-        return [index for _, _, index in sorted(places)]
+    def in_thread(self) -> Floats:
+        """1 where a passage stands in a thread, else 0 (threads, passages)."""
+        many = int(self.threads.max()) + 1 if len(self) else 0
+        return np.asarray(np.arange(many)[:, None] == self.threads, dtype=float)
 
     @cached_property
     def before(self) -> Indexes:
         """The index of each passage's neighbour before it, -1 where there is none."""
         found = np.full(len(self), -1, dtype=np.intp)
-        for left, right in zip(self._order, self._order[1:], strict=False):
-            if self.threads[left] == self.threads[right] and self._near(left, right):
-                found[right] = left
+        placed = np.array([index for index, each in enumerate(self.passages) if each.place is not None])
+        if not len(placed):
+            return found
+        place, chunk = np.array([self.passages[index].place for index in placed]).T
+        thread = self.threads[placed]
+        order = np.lexsort((placed, chunk, place, thread))
+        left, right = order[:-1], order[1:]
+        beside = (thread[left] == thread[right]) & (place[right] - place[left] <= NEAR_PLACES)
+        found[placed[right[beside]]] = placed[left[beside]]
         return found
 
     @cached_property
@@ -127,32 +177,26 @@ class Pool:
         found[self.before[right]] = right
         return found
 
-    def _near(self, left: int, right: int) -> bool:
-        here, there = self.passages[left].place, self.passages[right].place
-        return here is not None and there is not None and there[0] - here[0] <= NEAR_PLACES
-
     @cached_property
     def named(self) -> str | None:
         """The one author among the candidates whom the question names, folded; None for none or several."""
         found = {
             name
-            for passage in self.passages
-            if passage.author is not None
-            for name in [fold(passage.author)]
-            if name in self.question.words or name.split(" ")[0] in self.question.words
+            for name in set(self.authors)
+            if name is not None and (name in self.question.words or name.split(" ")[0] in self.question.words)
         }
         return found.pop() if len(found) == 1 else None
 
 
 def counts_of(passages: Sequence[Passage], terms: Sequence[str]) -> Floats:
     """How often each term stands in each passage (passages, terms)."""
-    counts = np.zeros((len(passages), len(terms)))
     column = {term: index for index, term in enumerate(terms)}
-    for row, passage in enumerate(passages):
-        for term in passage.keyword:
-            if term in column:
-                counts[row, column[term]] += 1
-    return counts
+    held = [[column[term] for term in passage.keyword if term in column] for passage in passages]
+    rows = np.repeat(np.arange(len(held)), [len(each) for each in held])
+    columns = np.array([each for of_one in held for each in of_one], dtype=np.intp)
+    places = rows * len(terms) + columns
+    counts = np.bincount(places, minlength=len(held) * len(terms)).astype(float)
+    return counts.reshape(len(held), len(terms))
 
 
 def stretch(values: Floats) -> Floats:
@@ -160,7 +204,7 @@ def stretch(values: Floats) -> Floats:
     if len(values) == 0:
         return values
     low, high = float(values.min()), float(values.max())
-    if high - low < 1e-9:
+    if high - low < _SAME:
         return np.full_like(values, 1.0 if high > 0 else 0.0)
     return (values - low) / (high - low)
 

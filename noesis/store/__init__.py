@@ -2,10 +2,21 @@
 
 from noesis.store.filters import Column, Condition
 from noesis.store.recovery import Dropped
-from noesis.store.schema import Row
+from noesis.store.schema import RankingRow, Row
 from noesis.store.store import Store
 from noesis.store.tables import Table
 from noesis.store.vector_index import IndexPolicy
 from noesis.store.writer import Change, View
 
-__all__ = ["Change", "Column", "Condition", "Dropped", "IndexPolicy", "Row", "Store", "Table", "View"]
+__all__ = [
+    "Change",
+    "Column",
+    "Condition",
+    "Dropped",
+    "IndexPolicy",
+    "RankingRow",
+    "Row",
+    "Store",
+    "Table",
+    "View",
+]

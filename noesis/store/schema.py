@@ -14,44 +14,51 @@ import pyarrow as pa
 SCHEMA_VERSION = 1
 
 
-class Row(msgspec.Struct, kw_only=True):
-    """One chunk of a memory as it is stored.
+class RankingRow(msgspec.Struct):
+    """What ranking reads of a row; a search fetches a hundred of these and the whole of its few hits.
 
-    A memory of one chunk is one row; of a longer one the first row has the memory's id and the
-    others name it in `parent_id`.  `chunk_start` is the offset of the chunk in the whole text, so
-    that the text can be put together again although chunks overlap.  `vector` is a unit vector
-    (float32) or None while pending.  Times are ms since 1970.
+    `vector` is a unit vector (float32) or None while pending; `created_at` is in ms since 1970.
     """
 
     id: str
     parent_id: str
     chunk: int
     chunks: int
-    chunk_start: int
     agent_id: str
     session_id: str | None
-    memory_type: str
+    source: str | None
+    position: int | None
+    author: str | None
+    created_at: int
+    priority: int
     text: str
+    vector: npt.NDArray[np.float32] | None = None
+
+
+class Row(RankingRow, kw_only=True):
+    """One chunk of a memory as it is stored.
+
+    A memory of one chunk is one row; of a longer one the first row has the memory's id and the
+    others name it in `parent_id`.  `chunk_start` is the offset of the chunk in the whole text, so
+    that the text can be put together again although chunks overlap.  Times are ms since 1970.
+    """
+
+    chunk_start: int
+    memory_type: str
     keyword_text: str
     embedding_state: str
     embedding_reason: str | None
     embedding_attempts: int
     embedding_retry_at: int
-    priority: int
     priority_set_by: str
     tags: list[str]
-    source: str | None
-    position: int | None
-    author: str | None
     author_role: str | None
     trust: str
     content_hash: str
-    created_at: int
     updated_at: int
     expires_at: int
     archived_at: int | None
     archive_reason: str | None
-    vector: npt.NDArray[np.float32] | None = None
 
 
 _STRING = pa.string()
@@ -90,7 +97,11 @@ _FIELDS: tuple[tuple[str, pa.DataType, bool], ...] = (
 COLUMNS = tuple(name for name, _, _ in _FIELDS)
 """Every stored column but `vector`, which a generation has only once its width is known."""
 
-_VALUES = tuple(name for name in COLUMNS if name != "row_hash")
+VALUE_COLUMNS = tuple(name for name in COLUMNS if name != "row_hash")
+"""The stored columns of a `Row`, without its vector."""
+
+RANKING_COLUMNS = tuple(name for name in RankingRow.__struct_fields__ if name != "vector")
+"""The stored columns of a `RankingRow`, without its vector."""
 
 
 def new_schema() -> pa.Schema:
@@ -115,7 +126,7 @@ def row_hash(row: Row) -> str:
     Lance has no checksum of its own for data pages: a flipped bit reads back as another value.
     """
     digest = hashlib.blake2b(digest_size=16)
-    digest.update(msgspec.msgpack.encode([getattr(row, name) for name in _VALUES]))
+    digest.update(msgspec.msgpack.encode([getattr(row, name) for name in VALUE_COLUMNS]))
     if row.vector is not None:
         digest.update(row.vector.tobytes())
     return digest.hexdigest()
@@ -136,12 +147,18 @@ def to_arrow(rows: Sequence[Row], schema: pa.Schema) -> pa.Table:
 
 def from_arrow(table: pa.Table) -> list[Row]:
     """The rows of a result that holds every column."""
-    values = {name: table.column(name).to_pylist() for name in _VALUES}
+    values = {name: table.column(name).to_pylist() for name in VALUE_COLUMNS}
     vectors = vectors_of(table)
     return [
-        Row(**{name: values[name][index] for name in _VALUES}, vector=vectors[index])
+        Row(**{name: values[name][index] for name in VALUE_COLUMNS}, vector=vectors[index])
         for index in range(table.num_rows)
     ]
+
+
+def ranking_rows(table: pa.Table) -> list[RankingRow]:
+    """The rows of a result that holds the columns ranking reads."""
+    values = [table.column(name).to_pylist() for name in RANKING_COLUMNS]
+    return [RankingRow(*row) for row in zip(*values, vectors_of(table), strict=True)]
 
 
 def vectors_of(table: pa.Table) -> list[npt.NDArray[np.float32] | None]:

@@ -17,24 +17,27 @@ from lancedb.index import FTS, Bitmap, BTree, LabelList
 from noesis.errors import StoreBusy, StoreError, StoreFull, StoreReadOnly
 from noesis.store.filters import Column, Condition, one_of
 from noesis.store.schema import (
-    COLUMNS,
+    RANKING_COLUMNS,
+    VALUE_COLUMNS,
+    RankingRow,
     Row,
     damaged,
     dimension_of,
     from_arrow,
     new_schema,
+    ranking_rows,
     to_arrow,
     vector_field,
 )
 from noesis.text.stop_words import STOP_WORDS
 
 T = TypeVar("T")
-Matches = tuple[list[Row], npt.NDArray[np.float32]]
+Matches = tuple[list[RankingRow], npt.NDArray[np.float32]]
 
 _TRIES = 8
 _CONFLICTS = ("commit conflict", "too many concurrent writers")
 _PLACE = ("session_id", "source", "position")
-_REFINE = 10
+REFINE = 10
 """An index only picks the candidates; this many times the limit are scored exactly."""
 _CANDIDATES = 500
 """And so many at least: where topics are smaller than a short list, 100 candidates held 0.95 of the ten
@@ -96,18 +99,21 @@ class Table:
             self._dimension = dimension_of(await reading(self._table.schema))
         return self._dimension
 
-    async def rows(self, condition: Condition, limit: int | None = None) -> list[Row]:
-        """The rows that fit, in no order."""
-        return from_arrow(await self.select(await self._columns(), condition, limit))
+    async def rows(
+        self, condition: Condition, limit: int | None = None, *, vectors: bool = True
+    ) -> list[Row]:
+        """The rows that fit, in no order, with their vectors or without."""
+        columns = await self._columns() if vectors else VALUE_COLUMNS
+        return from_arrow(await self.select(columns, condition, limit))
 
     async def rows_at(
         self, condition: Condition, places: Collection[tuple[str | None, str | None, int | None]]
-    ) -> list[Row]:
+    ) -> list[RankingRow]:
         """The rows that fit and stand at one of these places: session, source, position."""
-        found = await self.select(await self._columns(), condition)
+        found = await self.select(await self._columns(RANKING_COLUMNS), condition)
         keys = zip(*(found.column(name).to_pylist() for name in _PLACE), strict=True)
         kept = [index for index, key in enumerate(keys) if key in places]
-        return from_arrow(found.take(kept))
+        return ranking_rows(found.take(kept))
 
     async def select(
         self, columns: Sequence[str], condition: Condition, limit: int | None = None
@@ -161,7 +167,7 @@ class Table:
         """
         if await self.dimension() != len(vector):
             return [], np.zeros(0, dtype=np.float32)
-        columns = await self._columns()
+        columns = await self._columns(RANKING_COLUMNS)
 
         async def run() -> pa.Table:
             query = self._table.query().nearest_to(vector).distance_type("cosine")
@@ -171,21 +177,21 @@ class Table:
                 # 0 = as many as a filter needs: a fixed number loses rows that fit.  It comes first
                 # because the least may not exceed the most, which is 20 unless told.
                 query = query.maximum_nprobes(0).minimum_nprobes(self._nprobes)
-                query = query.refine_factor(max(_REFINE, -(-_CANDIDATES // limit)))
+                query = query.refine_factor(max(REFINE, -(-_CANDIDATES // limit)))
             if condition.sql:
                 query = query.where(condition.sql)
             return await query.select([*columns, "_distance"]).limit(limit).to_arrow()
 
         found = await reading(run)
         distances = found.column("_distance").to_numpy(zero_copy_only=False)
-        return from_arrow(found), (1 - distances).astype(np.float32)
+        return ranking_rows(found), (1 - distances).astype(np.float32)
 
     async def matching(self, text: str, condition: Condition, limit: int) -> Matches:
         """The rows whose words fit best, and their BM25 scores, best first."""
         if not text.strip():
             return [], np.zeros(0, dtype=np.float32)
-        found = await self._by_words(text, condition, limit, await self._columns())
-        return from_arrow(found), found.column("_score").to_numpy(zero_copy_only=False).astype(np.float32)
+        found = await self._by_words(text, condition, limit, await self._columns(RANKING_COLUMNS))
+        return ranking_rows(found), found.column("_score").to_numpy(zero_copy_only=False).astype(np.float32)
 
     async def _by_words(
         self, text: str, condition: Condition, limit: int, columns: Sequence[str]
@@ -234,9 +240,9 @@ class Table:
         if ids:
             await writing(lambda: self._table.delete(one_of(Column.ID, ids).sql))
 
-    async def _columns(self) -> list[str]:
-        names = [name for name in COLUMNS if name != "row_hash"]
-        return names if await self.dimension() is None else [*names, "vector"]
+    async def _columns(self, names: Sequence[str] = VALUE_COLUMNS) -> list[str]:
+        """These columns and the vector, once there is one."""
+        return [*names] if await self.dimension() is None else [*names, "vector"]
 
 
 async def reading(call: Callable[[], Awaitable[T]]) -> T:

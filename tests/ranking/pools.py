@@ -61,12 +61,9 @@ def pool_of(
     vector: Vector | None = None,
     statistics: WordStatistics | None = None,
 ) -> Pool:
-    """The pool of a question; its similarities are those of the vectors."""
+    """The pool of a question."""
     known = statistics or statistics_of([each.keyword for each in passages])
-    near = [
-        0.0 if vector is None or each.vector is None else float(each.vector @ vector) for each in passages
-    ]
-    return Pool(question_of(query, vector), passages, known, np.array(near, dtype=float))
+    return Pool(question_of(query, vector), passages, known)
 
 
 _WORDS = st.sampled_from(["heron", "badger", "wiki", "Zoë's", "1999", "three", "yesterday", "the", "?", "鷺"])

@@ -10,12 +10,13 @@ from noesis.ranking.diversity import best_of_each, diverse_order
 from tests.ranking.pools import EAST, NORTH, unit
 
 TWIN = unit(1, 0.05, 0, 0)
-VECTORS = np.stack([EAST, TWIN, NORTH]).astype(float)
+_VECTORS = np.stack([EAST, TWIN, NORTH]).astype(float)
+LIKENESS = _VECTORS @ _VECTORS.T
 SCORES = np.array([1.0, 0.9, 0.7])
 
 
 def order(balance: float, limit: int = 3) -> list[int]:
-    return [each.index for each in diverse_order(SCORES, VECTORS, limit, balance)]
+    return [each.index for each in diverse_order(SCORES, LIKENESS, limit, balance)]
 
 
 def test_a_near_repeat_is_held_back_unless_the_score_alone_ranks() -> None:
@@ -24,7 +25,7 @@ def test_a_near_repeat_is_held_back_unless_the_score_alone_ranks() -> None:
 
 
 def test_how_alike_a_hit_is_to_those_above_it_is_told() -> None:
-    first, other, twin = diverse_order(SCORES, VECTORS, 3, 0.7)
+    first, other, twin = diverse_order(SCORES, LIKENESS, 3, 0.7)
     assert (first.likeness, other.likeness) == (0, 0)
     assert twin.likeness > 0.99
 
@@ -34,12 +35,12 @@ def test_a_smaller_limit_gives_the_beginning_of_the_same_order() -> None:
 
 
 def test_without_vectors_nothing_is_held_back() -> None:
-    chosen = diverse_order(SCORES, np.zeros((3, 1)), 3, 0.3)
+    chosen = diverse_order(SCORES, np.zeros((3, 3)), 3, 0.3)
     assert [(each.index, each.likeness) for each in chosen] == [(0, 0), (1, 0), (2, 0)]
 
 
 def test_of_nothing_nothing_is_chosen() -> None:
-    assert diverse_order(np.zeros(0), np.zeros((0, 4)), 6, 0.7) == []
+    assert diverse_order(np.zeros(0), np.zeros((0, 0)), 6, 0.7) == []
     assert best_of_each([], np.zeros(0)) == []
 
 
