@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from bench.sample import Sample
 from noesis.errors import NoesisError
 from noesis.indexing import prepare
+from noesis.redacting import Redactor
 from noesis.rows import to_rows, with_embeddings
 from noesis.runtime import Noesis
 from noesis.store import Row, View
@@ -50,5 +51,7 @@ async def seed(noesis: Noesis, sample: Sample) -> None:
 
 def _rows(noesis: Noesis, sample: Sample, index: int) -> list[Row]:
     agent = AGENT if index % 4 else OTHER_AGENTS[index // 4 % len(OTHER_AGENTS)]
-    memory = prepare(agent, sample.memory(index), noesis.settings, noesis.now_ms())
+    memory = prepare(
+        agent, sample.memory(index), noesis.settings.default_ttl_days, Redactor("redact"), noesis.now_ms()
+    )
     return to_rows(memory, [Chunk(memory.text, 0, len(memory.text))])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from typing import Literal
 
 import msgspec
 import sqlalchemy as sa
@@ -16,17 +17,24 @@ agents = sa.Table(
     metadata,
     sa.Column("name", sa.String(64), primary_key=True),
     sa.Column("may_read_across", sa.Boolean, nullable=False),
+    sa.Column("redaction", sa.String(16)),
     sa.Column("updated_at", sa.BigInteger, nullable=False),
 )
 
 _KNOWN_FOR_S = 1.0
 
+Redaction = Literal["redact", "block", "off"]
+
 
 class Policy(msgspec.Struct, frozen=True):
-    """The policy of one agent; what is not set is closed."""
+    """The policy of one agent; what is not set is closed.
+
+    `redaction` is what happens to secrets in its texts, None: as the settings say.
+    """
 
     agent: str
     may_read_across: bool = False
+    redaction: Redaction | None = None
 
 
 class Agents:
@@ -45,7 +53,7 @@ class Agents:
             if time.monotonic() - self._known_at > _KNOWN_FOR_S:
                 query = sa.select(agents)
                 rows = await self._control.read(lambda connection: connection.execute(query).all())
-                self._known = {row.name: Policy(row.name, row.may_read_across) for row in rows}
+                self._known = {row.name: Policy(row.name, row.may_read_across, row.redaction) for row in rows}
                 self._known_at = time.monotonic()
         return self._known
 
@@ -55,7 +63,11 @@ class Agents:
 
     async def set_policy(self, policy: Policy) -> None:
         """Replace an agent's policy."""
-        values = {"may_read_across": policy.may_read_across, "updated_at": self._now_ms()}
+        values = {
+            "may_read_across": policy.may_read_across,
+            "redaction": policy.redaction,
+            "updated_at": self._now_ms(),
+        }
 
         def put(connection: sa.Connection) -> None:
             changed = connection.execute(

@@ -63,11 +63,11 @@ class Browsing:
             & (archived_condition() if archived else live_condition(self._now_ms()))
         )
         if cursor is not None:
-            condition &= older_than(*_decode_cursor(cursor))
+            condition &= older_than(*decode_cursor(cursor))
         table = self._store.archive if archived else self._store.active
         keys = await table.newest(condition, limit + 1)
         memories = await load_memories(table, [memory_id for _, memory_id in keys[:limit]])
-        return Page(tuple(memories), _encode_cursor(keys[limit - 1]) if len(keys) > limit else None)
+        return Page(tuple(memories), encode_cursor(keys[limit - 1]) if len(keys) > limit else None)
 
 
 async def find_rows(store: Store, scope: Scope, memory_id: str) -> list[Row]:
@@ -84,7 +84,7 @@ async def load_memories(table: Table, ids: Sequence[str]) -> list[Memory]:
     """The memories with these ids, whole, in this order; one that is gone meanwhile is left out."""
     if not ids:
         return []
-    rows = await table.rows(one_of(Column.PARENT_ID, ids))
+    rows = await table.rows(one_of(Column.PARENT_ID, ids), vectors=False)
     grouped = by_memory(rows)
     return [to_memory(grouped[memory_id]) for memory_id in ids if memory_id in grouped]
 
@@ -127,11 +127,13 @@ def check_limit(limit: int) -> None:
         raise InvalidInput(f"limit must be a whole number from 1 to {MAX_LIMIT}.", field="limit")
 
 
-def _encode_cursor(key: tuple[int, str]) -> str:
+def encode_cursor(key: tuple[int, str]) -> str:
+    """The last entry's time (ms) and id as a text that asks for what comes after it."""
     return base64.urlsafe_b64encode(msgspec.json.encode(key)).decode().rstrip("=")
 
 
-def _decode_cursor(cursor: str) -> tuple[int, str]:
+def decode_cursor(cursor: str) -> tuple[int, str]:
+    """The time and id that a cursor holds.  Raises InvalidInput."""
     try:
         padded = cursor.encode("ascii") + b"=" * (-len(cursor) % 4)
         return msgspec.json.decode(base64.urlsafe_b64decode(padded), type=tuple[int, str])

@@ -6,19 +6,19 @@ import asyncio
 import math
 import os
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any, TypeVar
-from urllib.parse import quote
 
 import click
-import msgspec
 
 from noesis import __version__
-from noesis.client import Client, open_client
-from noesis.errors import InvalidInput, NoesisError, SettingsError
+from noesis.client import Client
+from noesis.commands import Commands, as_agent, as_json, call, out, quoted
+from noesis.errors import InvalidInput, SettingsError
 from noesis.settings import Settings, describe, load
 from noesis.shown import show_hits, show_memories, show_memory, show_stats, show_table, show_verdict
+from noesis.source_commands import inbox, source
 
 T = TypeVar("T")
 
@@ -29,23 +29,6 @@ Exit codes: 0 done, 1 internal error, 2 wrong input or settings, 3 not allowed, 
 5 conflict, 6 too many requests, 7 embedder, 8 store, 9 server or queue not reachable."""
 
 
-class Commands(click.Group):
-    """A group whose errors are one clear line and a documented exit code."""
-
-    def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; the one place where the product's errors become exit codes."""
-        try:
-            return super().invoke(ctx)
-        except NoesisError as error:
-            if ctx.find_root().params.get("json") or "--json" in sys.argv:
-                click.echo(
-                    msgspec.json.encode({"error": error.message, "code": error.code}).decode(), err=True
-                )
-            else:
-                click.echo(f"Error: {error.message}", err=True)
-            ctx.exit(error.exit_code)
-
-
 @click.group(cls=Commands, epilog=EXIT_CODES, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="noesis")
 def main() -> None:
@@ -54,40 +37,6 @@ def main() -> None:
     The commands that work with memories speak to NOESIS_URL when it is set, and else open the store
     in NOESIS_DATA themselves.
     """
-
-
-def as_json(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The option --json."""
-    return click.option("--json", "json_output", is_flag=True, help="Print JSON.")(command)
-
-
-def as_agent(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options that say where the memories are and whose."""
-    command = click.option("--agent", help="The agent to act as (NOESIS_AGENT).")(command)
-    return click.option("--data", type=Path, help="Directory of the store (NOESIS_DATA).")(command)
-
-
-def call(work: Callable[[Client], Awaitable[T]], agent: str | None = None, data: Path | None = None) -> T:
-    """Run `work` with a client."""
-
-    async def run() -> T:
-        settings = load(os.environ, agent=agent, data=data)
-        async with open_client(settings) as client:
-            return await work(client)
-
-    return asyncio.run(run())
-
-
-def quoted(given: str) -> str:
-    """An id as one step of a path.  Raises InvalidInput when it could be none or several."""
-    if not given or "/" in given:
-        raise InvalidInput("This is not an id.", field="id")
-    return quote(given, safe="").replace(".", "%2E")
-
-
-def out(value: Any, json_output: bool, show: Callable[[Any], str]) -> None:
-    """Print a value for a program or for a person."""
-    click.echo(msgspec.json.format(msgspec.json.encode(value)).decode() if json_output else show(value))
 
 
 @main.command()
@@ -383,3 +332,7 @@ def revoke_token(token_id: str, data: Path | None, json_output: bool) -> None:
     """Make a token worthless for good."""
     call(lambda client: client.call("DELETE", f"/api/v1/tokens/{quoted(token_id)}"), None, data)
     out({"revoked": token_id}, json_output, lambda a: f"Revoked: {a['revoked']}")
+
+
+main.add_command(source)
+main.add_command(inbox)

@@ -48,6 +48,7 @@ class Control:
             sa.event.listen(engine, "begin", _begin_immediate)
         with _disk_faults():
             metadata.create_all(engine)
+            _add_missing_columns(engine)
         return cls(engine)
 
     async def run(self, work: Callable[[sa.Connection], T]) -> T:
@@ -82,6 +83,18 @@ class Control:
     def close(self) -> None:
         """Close all connections."""
         self._engine.dispose()
+
+
+def _add_missing_columns(engine: sa.Engine) -> None:
+    """Give the tables of an earlier version the columns that came since; these may be null."""
+    for table in metadata.sorted_tables:
+        there = {column["name"] for column in sa.inspect(engine).get_columns(table.name)}
+        missing = [column for column in table.columns if column.name not in there]
+        with engine.begin() as connection:
+            for column in missing:
+                definition = sa.schema.CreateColumn(column).compile(dialect=engine.dialect)
+                name = engine.dialect.identifier_preparer.format_table(table)
+                connection.exec_driver_sql(f"ALTER TABLE {name} ADD COLUMN {definition}")
 
 
 @contextmanager

@@ -20,6 +20,7 @@ from noesis.memory import (
     check_ttl,
     expiry,
 )
+from noesis.redacting import Redacting
 from noesis.rows import to_memory, to_rows, vector_text, with_embeddings
 from noesis.settings import Settings
 from noesis.store import Row, Store, View
@@ -40,9 +41,17 @@ class Edit(msgspec.Struct, frozen=True, kw_only=True):
 class Editing:
     """Changes memories that exist."""
 
-    def __init__(self, store: Store, vectors: Vectors, settings: Settings, now_ms: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        vectors: Vectors,
+        redacting: Redacting,
+        settings: Settings,
+        now_ms: Callable[[], int],
+    ) -> None:
         self._store = store
         self._vectors = vectors
+        self._redacting = redacting
         self._settings = settings
         self._now_ms = now_ms
 
@@ -52,13 +61,16 @@ class Editing:
         A priority of None goes back to that of the type.  Raises InvalidInput, NotFound, a StoreError.
         """
         _check(edit)
-        if edit.tags is not UNSET:
-            edit = msgspec.structs.replace(edit, tags=prepare_tags(edit.tags, self._settings))
         rows = await find_rows(self._store, scope, memory_id)
+        redactor = await self._redacting.redactor(rows[0].agent_id)
+        if edit.tags is not UNSET:
+            edit = msgspec.structs.replace(edit, tags=prepare_tags(edit.tags, redactor))
         new_rows: list[Row] | None = None
         if edit.text is not UNSET:
-            new_rows = await self._rows_of_text(to_memory(rows), prepare_text(edit.text, self._settings))
-        return await self._store.submit(EditChange(scope, memory_id, edit, new_rows, self._now_ms()))
+            new_rows = await self._rows_of_text(to_memory(rows), prepare_text(edit.text, redactor))
+        memory = await self._store.submit(EditChange(scope, memory_id, edit, new_rows, self._now_ms()))
+        await self._redacting.record(memory.agent_id, redactor.counts)
+        return memory
 
     async def delete(self, scope: Scope, memory_id: str) -> Memory:
         """Take one memory out of every answer; it can be brought back.  Raises NotFound."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 from typing import Literal
 
@@ -111,8 +111,10 @@ class HealthCheck:
         presence: Presence,
         settings: Settings,
         now_ms: Callable[[], int],
+        more: Sequence[Callable[[], Awaitable[Part]]] = (),
     ) -> None:
         self._store = store
+        self._more = more
         self._vectors = vectors
         self._filling = filling
         self._jobs = jobs
@@ -144,6 +146,7 @@ class HealthCheck:
             await self._check_worker(),
             self._check_disk(),
             self._check_access(),
+            *[await check() for check in self._more],
         ]
         dated = tuple(msgspec.structs.replace(part, since=self._since_when(part)) for part in parts)
         order: tuple[State, ...] = ("ok", "degraded", "down")

@@ -11,6 +11,7 @@ import msgspec
 from noesis.collecting import Collector
 from noesis.errors import InvalidInput, NoesisError, TooLarge
 from noesis.memory import (
+    DELETED,
     MAX_TEXT_CHARS,
     EmbeddingState,
     Indexed,
@@ -27,13 +28,13 @@ from noesis.memory import (
     memory_id,
     source_key,
 )
+from noesis.redacting import Redacting, Redactor
 from noesis.rows import by_memory, to_memory, to_rows, vector_text, with_embeddings
 from noesis.settings import Settings
 from noesis.store import Column, Row, Store, View
 from noesis.store.filters import one_of
 from noesis.text.chunking import Chunk, chunk_text
-from noesis.text.normalise import clean_text, content_hash, is_blank
-from noesis.text.redaction import redact
+from noesis.text.normalise import content_hash, is_blank
 from noesis.vectors import Vectors
 
 ROLES = ("user", "assistant", "tool", "system")
@@ -44,9 +45,17 @@ _EMBED_AT_ONCE = 64
 class Indexing:
     """Stores new memories."""
 
-    def __init__(self, store: Store, vectors: Vectors, settings: Settings, now_ms: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        vectors: Vectors,
+        redacting: Redacting,
+        settings: Settings,
+        now_ms: Callable[[], int],
+    ) -> None:
         self._store = store
         self._vectors = vectors
+        self._redacting = redacting
         self._settings = settings
         self._now_ms = now_ms
         # Texts that arrive while others are embedded go to the model together.
@@ -65,8 +74,11 @@ class Indexing:
     async def index_many(self, scope: Scope, news: Sequence[NewMemory]) -> list[Indexed | NoesisError]:
         """Store several in one go; one that cannot be stored fails alone.  Results are in order."""
         agent = scope.owner()
-        prepared = [self._prepare(agent, new) for new in news]
-        return list(await asyncio.gather(*(self._store_one(memory) for memory in prepared)))
+        redactor = await self._redacting.redactor(agent)
+        prepared = [self._prepare(agent, new, redactor) for new in news]
+        results = await asyncio.gather(*(self._store_one(memory) for memory in prepared))
+        await self._redacting.record(agent, redactor.counts)
+        return list(results)
 
     async def _store_one(self, memory: Memory | NoesisError) -> Indexed | NoesisError:
         if isinstance(memory, NoesisError):
@@ -77,9 +89,9 @@ class Indexing:
         except NoesisError as error:
             return error
 
-    def _prepare(self, agent: str, new: NewMemory) -> Memory | NoesisError:
+    def _prepare(self, agent: str, new: NewMemory, redactor: Redactor) -> Memory | NoesisError:
         try:
-            return prepare(agent, new, self._settings, self._now_ms())
+            return prepare(agent, new, self._settings.default_ttl_days, redactor, self._now_ms())
         except InvalidInput as error:
             return error
 
@@ -120,15 +132,15 @@ def cut(text: str, settings: Settings, vectors: Vectors) -> list[Chunk]:
     )
 
 
-def prepare(agent: str, new: NewMemory, settings: Settings, now_ms: int) -> Memory:
+def prepare(agent: str, new: NewMemory, default_ttl_days: float, redactor: Redactor, now_ms: int) -> Memory:
     """The memory to store: checked, cleaned, redacted, hashed.  Raises InvalidInput naming the field."""
-    text = prepare_text(new.text, settings)
+    text = prepare_text(new.text, redactor)
     digest = content_hash(text)
-    session = prepare_name(new.session_id, "session_id", settings)
-    source = prepare_name(new.source, "source", settings)
+    session = prepare_name(new.session_id, "session_id", redactor)
+    source = prepare_name(new.source, "source", redactor)
     position = check_position(new.position)
     created = now_ms if new.created_at is None else check_time(new.created_at, "created_at")
-    ttl = settings.default_ttl_days if new.ttl_days is None else check_ttl(new.ttl_days)
+    ttl = default_ttl_days if new.ttl_days is None else check_ttl(new.ttl_days)
     return Memory(
         id=memory_id(agent, source_key(source, session, position), position, digest),
         agent_id=agent,
@@ -137,10 +149,10 @@ def prepare(agent: str, new: NewMemory, settings: Settings, now_ms: int) -> Memo
         text=text,
         priority=new.memory_type.default_priority if new.priority is None else check_priority(new.priority),
         priority_set_by="type" if new.priority is None else "caller",
-        tags=prepare_tags(new.tags, settings),
+        tags=prepare_tags(new.tags, redactor),
         source=source,
         position=position,
-        author=prepare_name(new.author, "author", settings),
+        author=prepare_name(new.author, "author", redactor),
         author_role=check_role(new.author_role),
         embedding_state=EmbeddingState.PENDING,
         embedding_reason=None,
@@ -154,25 +166,25 @@ def prepare(agent: str, new: NewMemory, settings: Settings, now_ms: int) -> Memo
     )
 
 
-def prepare_text(raw: str, settings: Settings) -> str:
+def prepare_text(raw: str, redactor: Redactor) -> str:
     """The text as it is stored.  Raises InvalidInput when it is blank, TooLarge when it is too long."""
     if len(raw) > MAX_TEXT_CHARS:
         raise TooLarge(f"text must have at most {MAX_TEXT_CHARS:,} characters.", field="text")
-    text = redact(clean_text(raw), settings.redaction).text
+    text = redactor.clean(raw)
     if is_blank(text):
         raise InvalidInput("text must not be empty or blank.", field="text")
     return text.strip()
 
 
-def prepare_name(raw: str | None, field: str, settings: Settings) -> str | None:
+def prepare_name(raw: str | None, field: str, redactor: Redactor) -> str | None:
     """A session, source or author as it is stored.  Raises InvalidInput."""
     name = check_name(raw, field)
-    return None if name is None else check_name(redact(clean_text(name), settings.redaction).text, field)
+    return None if name is None else check_name(redactor.clean(name), field)
 
 
-def prepare_tags(raw: Sequence[str], settings: Settings) -> tuple[str, ...]:
+def prepare_tags(raw: Sequence[str], redactor: Redactor) -> tuple[str, ...]:
     """Tags as they are stored.  Raises InvalidInput."""
-    return check_tags([redact(clean_text(tag), settings.redaction).text for tag in check_tags(raw)])
+    return check_tags([redactor.clean(tag) for tag in check_tags(raw)])
 
 
 def check_position(value: int | None) -> int | None:
@@ -192,21 +204,28 @@ def check_role(value: str | None) -> str | None:
 class IndexChange:
     """Puts one new memory into the store unless it is there."""
 
-    def __init__(self, memory: Memory, rows: Sequence[Row], now_ms: int) -> None:
+    def __init__(
+        self, memory: Memory, rows: Sequence[Row], now_ms: int, *, revive_deleted: bool = True
+    ) -> None:
         self._memory = memory
         self._rows = rows
         self._now_ms = now_ms
+        self._revive_deleted = revive_deleted
         self.memory_ids = (memory.id,)
         self.hashes = (memory.content_hash,)
 
     def apply(self, view: View) -> Indexed:
-        """Insert, find the same memory, or bring it back from the archive."""
+        """Insert, find the same memory, or bring it back from the archive.
+
+        What a person deleted comes back when it is told again, not when a file still holds it.
+        """
         same = self._same(view)
         if same is None:
             rows = self._rows_with_free_id(view)
             view.put_active(rows)
             return _indexed(rows, duplicate=False)
-        if self._is_over(same):
+        stays_deleted = same[0].archive_reason == DELETED and not self._revive_deleted
+        if self._is_over(same) and not stays_deleted:
             same = [self._brought_back(row) for row in same]
             view.put_active(same)
         return _indexed(same, duplicate=True)

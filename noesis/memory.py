@@ -188,6 +188,7 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True):
 
 DELETED = "deleted"
 EXPIRED = "expired"
+SOURCE_GONE = "source gone"
 """Why a row left the active table (`archive_reason`)."""
 
 

@@ -20,8 +20,10 @@ from noesis.logs import configure
 from noesis.redis_server import embedded_redis
 from noesis.runtime import Noesis, make_data_dir, open_runtime
 from noesis.settings import Settings
+from noesis.tasks import end_tasks
 from noesis.worker import run_worker
-from noesis.worker.tasks import CRONS, HANDLERS
+from noesis.worker.following import follow_sources
+from noesis.worker.tasks import HANDLERS, crons
 
 logger = logging.getLogger("noesis.processes")
 
@@ -64,12 +66,12 @@ async def serve_worker(settings: Settings) -> None:
 
 async def _work(noesis: Noesis, *, stop: asyncio.Event | None = None, signals: bool = False) -> None:
     """Run jobs, and leave a sign of life for whoever looks."""
-    beating = asyncio.create_task(noesis.presence.keep())
+    beside = [asyncio.create_task(noesis.presence.keep()), asyncio.create_task(follow_sources(noesis))]
     try:
-        await run_worker(HANDLERS, noesis.jobs, CRONS, runtime=noesis, stop=stop, signals=signals)
+        timed = crons(noesis.settings)
+        await run_worker(HANDLERS, noesis.jobs, timed, runtime=noesis, stop=stop, signals=signals)
     finally:
-        beating.cancel()
-        await asyncio.gather(beating, return_exceptions=True)
+        await end_tasks(beside)
 
 
 async def _own_redis(settings: Settings, stack: contextlib.AsyncExitStack) -> str | None:

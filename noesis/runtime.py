@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 
 import msgspec
@@ -13,24 +14,35 @@ from noesis.admin import Admin
 from noesis.agents import Agents
 from noesis.audit import Audit
 from noesis.browsing import Browsing
+from noesis.capturing import Capturing
 from noesis.control import Control, sqlite_url
 from noesis.editing import Editing
 from noesis.embedder_choice import choose_embedder
 from noesis.embedding import Embedder
 from noesis.errors import SettingsError
 from noesis.filling import Filling
+from noesis.following import Following
 from noesis.health import HealthCheck, said_of
+from noesis.inbox import Inbox
 from noesis.indexing import Indexing
 from noesis.jobs import Jobs
 from noesis.ledger import Ledger
+from noesis.mirroring import Mirror
 from noesis.presence import Presence
 from noesis.ranking.fusion import Fusion, decode
+from noesis.reading import FileReader
+from noesis.redacting import Redacting
+from noesis.scanning import Scanning
 from noesis.search import Search
 from noesis.settings import Settings
+from noesis.source_health import SourceHealth
+from noesis.sources.book import Book
+from noesis.sources.roots import Roots
 from noesis.stats import Statistics
 from noesis.store import IndexPolicy, Store
 from noesis.tokens import Tokens
 from noesis.vectors import QUERY_DEADLINE_S, Vectors
+from noesis.watch_signs import WatchSigns
 from noesis.why_not import WhyNot
 from noesis.word_statistics import WordCounts
 
@@ -38,6 +50,18 @@ from noesis.word_statistics import WordCounts
 def system_now_ms() -> int:
     """The time in ms since 1970, UTC."""
     return time.time_ns() // 1_000_000
+
+
+class Inflow(msgspec.Struct, kw_only=True):
+    """What brings memories in by itself: capture, the inbox, and the places that are followed."""
+
+    inbox: Inbox
+    capturing: Capturing
+    roots: Roots
+    following: Following
+    scanning: Scanning
+    signs: WatchSigns
+    health: SourceHealth
 
 
 class Noesis(msgspec.Struct, kw_only=True):
@@ -60,10 +84,12 @@ class Noesis(msgspec.Struct, kw_only=True):
     activity: ActivityLog
     tokens: Tokens
     agents: Agents
+    redacting: Redacting
     admin: Admin
     audit: Audit
     presence: Presence
     health: HealthCheck
+    inflow: Inflow
 
 
 @asynccontextmanager
@@ -74,11 +100,12 @@ async def open_runtime(
     redis_url: str | None = None,
     query_deadline_s: float = QUERY_DEADLINE_S,
     now_ms: Callable[[], int] = system_now_ms,
+    environ: Mapping[str, str] | None = None,
 ) -> AsyncIterator[Noesis]:
     """Open everything, and close it in the opposite order.
 
     `embedder` and `redis_url` stand in for what the settings name; `query_deadline_s` is how long a
-    search may wait for its vector.  Raises SettingsError or a StoreError.
+    search may wait for its vector; `environ` says where OpenClaw's places are.  Raises SettingsError or a StoreError.
     """
     fusion = fusion_of(settings)
     async with AsyncExitStack() as stack:
@@ -93,38 +120,98 @@ async def open_runtime(
         stack.push_async_callback(words.close)
         jobs = Jobs(Ledger(control), redis_url=redis_url or settings.redis_url, now_ms=now_ms)
         stack.push_async_callback(jobs.close)
-        admin = Admin(control)
-        if settings.admin_password is not None:
-            await admin.adopt_password(settings.admin_password)
-        filling = Filling(store, vectors, now_ms)
-        presence = Presence(control, now_ms)
-        activity = ActivityLog(control, now_ms)
-        search = Search(store, vectors, words, settings, now_ms, fusion=fusion)
+        opened = _Opened(control, store, vectors, words, jobs, ActivityLog(control, now_ms), now_ms)
+        admin = await _admin(control, settings)
         if store.dropped:
-            await activity.record("recovery", said_of(store.dropped), level="warning")
-        yield Noesis(
-            settings=settings,
-            now_ms=now_ms,
-            control=control,
-            store=store,
-            embedder=embedder,
-            vectors=vectors,
-            indexing=Indexing(store, vectors, settings, now_ms),
-            browsing=Browsing(store, now_ms),
-            editing=Editing(store, vectors, settings, now_ms),
-            filling=filling,
-            search=search,
-            why_not=WhyNot(store, search, now_ms),
-            statistics=Statistics(store, now_ms),
-            jobs=jobs,
-            activity=activity,
-            tokens=Tokens(control, now_ms),
-            agents=Agents(control, now_ms),
-            admin=admin,
-            audit=Audit(control, now_ms),
-            presence=presence,
-            health=HealthCheck(store, vectors, filling, jobs, presence, settings, now_ms),
-        )
+            await opened.activity.record("recovery", said_of(store.dropped), level="warning")
+        yield _wired(opened, admin, settings, fusion, os.environ if environ is None else environ)
+
+
+class _Opened(msgspec.Struct, frozen=True):
+    """What has to be opened and closed, and what nearly all parts need of it."""
+
+    control: Control
+    store: Store
+    vectors: Vectors
+    words: WordCounts
+    jobs: Jobs
+    activity: ActivityLog
+    now_ms: Callable[[], int]
+
+
+def _wired(
+    opened: _Opened, admin: Admin, settings: Settings, fusion: Fusion | None, environ: Mapping[str, str]
+) -> Noesis:
+    """The operations on what was opened."""
+    control, store, vectors, now_ms = opened.control, opened.store, opened.vectors, opened.now_ms
+    agents = Agents(control, now_ms)
+    redacting = Redacting(control, agents, settings.redaction)
+    indexing = Indexing(store, vectors, redacting, settings, now_ms)
+    search = Search(store, vectors, opened.words, settings, now_ms, fusion=fusion)
+    filling = Filling(store, vectors, now_ms)
+    presence = Presence(control, now_ms)
+    inflow = _inflow(opened, indexing, redacting, settings, environ)
+    more = (inflow.health.check,)
+    return Noesis(
+        settings=settings,
+        now_ms=now_ms,
+        control=control,
+        store=store,
+        embedder=vectors.embedder,
+        vectors=vectors,
+        indexing=indexing,
+        browsing=Browsing(store, now_ms),
+        editing=Editing(store, vectors, redacting, settings, now_ms),
+        filling=filling,
+        search=search,
+        why_not=WhyNot(store, search, now_ms),
+        statistics=Statistics(store, now_ms),
+        jobs=opened.jobs,
+        activity=opened.activity,
+        tokens=Tokens(control, now_ms),
+        agents=agents,
+        redacting=redacting,
+        admin=admin,
+        audit=Audit(control, now_ms),
+        presence=presence,
+        health=HealthCheck(store, vectors, filling, opened.jobs, presence, settings, now_ms, more=more),
+        inflow=inflow,
+    )
+
+
+def _inflow(
+    opened: _Opened,
+    indexing: Indexing,
+    redacting: Redacting,
+    settings: Settings,
+    environ: Mapping[str, str],
+) -> Inflow:
+    """All that brings memories in by itself."""
+    control, now_ms = opened.control, opened.now_ms
+    inbox = Inbox(control, indexing, now_ms)
+    capturing = Capturing(control, indexing, inbox, redacting, now_ms)
+    mirror = Mirror(opened.store, opened.vectors, redacting, settings, now_ms)
+    roots, book = Roots(control), Book(control)
+    reader = FileReader(book, mirror, capturing, now_ms)
+    most_bytes = settings.max_file_mb << 20
+    scanning = Scanning(roots, book, reader, mirror, opened.activity, now_ms, most_bytes=most_bytes)
+    signs = WatchSigns(control, now_ms)
+    return Inflow(
+        inbox=inbox,
+        capturing=capturing,
+        roots=roots,
+        following=Following(roots, book, mirror, settings, environ, now_ms),
+        scanning=scanning,
+        signs=signs,
+        health=SourceHealth(scanning, signs, now_ms),
+    )
+
+
+async def _admin(control: Control, settings: Settings) -> Admin:
+    admin = Admin(control)
+    if settings.admin_password is not None:
+        await admin.adopt_password(settings.admin_password)
+    return admin
 
 
 def index_policy(settings: Settings) -> IndexPolicy:

@@ -135,6 +135,29 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             choices=("redact", "block", "off"),
         ),
     ] = "redact"
+    openclaw_home: Annotated[
+        Path | None,
+        About("OpenClaw's state directory; default: ~/.openclaw and its profiles, where there are any"),
+    ] = None
+    watch_memory_dirs: Annotated[
+        bool, About("Follow the memory files of OpenClaw's agents (watchMemoryDirs)")
+    ] = True
+    index_sessions: Annotated[
+        bool, About("Follow the session transcripts of OpenClaw's agents (indexQmdSessions)")
+    ] = True
+    auto_migrate: Annotated[
+        bool,
+        About("Read OpenClaw's memory files once at every start, also while none is followed (autoMigrate)"),
+    ] = False
+    watch_polling: Annotated[
+        bool, About("Look for changed files by polling: for bind mounts and network shares without events")
+    ] = False
+    scan_minutes: Annotated[
+        int, About("Minutes between two full looks at all followed folders, whatever events said", 1, 1440)
+    ] = 5
+    max_file_mb: Annotated[
+        int, About("Largest Markdown or text file that is read, in MB; larger ones are reported", 1, 1024)
+    ] = 16
     log_level: Annotated[
         str, About("Least level that is logged", choices=("debug", "info", "warning", "error"))
     ] = "info"

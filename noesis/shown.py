@@ -102,3 +102,59 @@ def _text(text: str) -> str:
             )
         )
     )
+
+
+def show_sources(answer: dict[str, Any]) -> str:
+    """The places that are followed."""
+    if not answer["sources"]:
+        return "No folder is followed. Add one with: noesis source add /path/to/notes --agent NAME"
+    columns = ("key", "agent", "label", "kind", "found by", "state", "path")
+    rows = [
+        [
+            each["key"],
+            each["agent_id"],
+            each["label"],
+            each["kind"],
+            each["found_by"],
+            each["note"] or (f"{each['held']} vanished" if each["held"] else "ok"),
+            each["path"],
+        ]
+        for each in answer["sources"]
+    ]
+    problems = [f"Not looked at: {problem}" for problem in answer["problems"]]
+    return "\n".join([show_table(columns, rows), *problems])
+
+
+def show_freshness(answer: dict[str, Any]) -> str:
+    """How far memory is behind its files."""
+    watcher = answer["watcher"]
+    lines = [f"watcher: {watcher['mode']}" + (f" ({watcher['reason']})" if watcher["reason"] else "")]
+    columns = ("label", "agent", "on disk", "indexed", "waiting", "gone", "refused", "failed")
+    rows = [
+        [
+            each["source"]["label"],
+            each["source"]["agent_id"],
+            *(str(each[name]) for name in ("on_disk", "indexed", "waiting", "gone", "refused", "failed")),
+        ]
+        for each in answer["sources"]
+    ]
+    if rows:
+        lines.append(show_table(columns, rows))
+    lines += [
+        f"{each['source']['label']}/{problem['path']}: {problem['reason']}"
+        for each in answer["sources"]
+        for problem in each["problems"]
+    ]
+    lines.append("Everything is in memory." if answer["clean"] else "Memory is behind its files.")
+    return "\n".join(lines)
+
+
+def show_inbox(answer: dict[str, Any]) -> str:
+    """What waits for a person."""
+    if not answer["waiting"]:
+        return "Nothing waits."
+    shown = [
+        f"{each['id']}  {each['memory_type']}  {each['agent_id']}  {', '.join(each['reasons'])}\n{_text(each['text'])}"
+        for each in answer["waiting"]
+    ]
+    return "\n\n".join([f"{answer['total']} waiting", *shown])

@@ -33,7 +33,9 @@ def quiet_environment(data: Path, **settings: str) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("NOESIS_")}
     # Nothing listens there: texts wait for their vectors, and no process has to load a model.
     silent = {"NOESIS_EMBEDDER": "ollama", "NOESIS_OLLAMA_URL": "http://127.0.0.1:9"}
-    return {**kept, "NOESIS_DATA": str(data), **silent, **settings}
+    # Nor does any find the OpenClaw of whoever runs the tests.
+    alone = {"NOESIS_OPENCLAW_HOME": str(data.with_name(f"{data.name}-openclaw"))}
+    return {**kept, "NOESIS_DATA": str(data), **silent, **alone, **settings}
 
 
 class Process:

@@ -148,7 +148,9 @@ async def running(
     """The product on a data directory, with settings from `environ`."""
     settings = load({"NOESIS_DATA": str(directory), **(environ or {})})
     embedder = embedder or WordEmbedder()
-    async with open_runtime(settings, embedder=embedder, now_ms=clock or Clock()) as noesis:
+    # Not the OpenClaw of whoever runs the tests.
+    home = {"HOME": str(directory.with_name(f"{directory.name}-home"))}
+    async with open_runtime(settings, embedder=embedder, now_ms=clock or Clock(), environ=home) as noesis:
         with application(noesis) as app:
             product = Product(noesis, httpx.ASGITransport(app=app))  # type: ignore[arg-type]
             try:

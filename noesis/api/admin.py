@@ -7,8 +7,9 @@ from datetime import datetime
 import msgspec
 from litestar import delete, get, patch, post
 from litestar.params import FromPath, FromQuery, JSONBody
+from msgspec import UNSET, UnsetType
 
-from noesis.agents import Policy
+from noesis.agents import Policy, Redaction
 from noesis.api.access import ADMIN, Wired
 from noesis.api.memories import ApiRequest
 from noesis.memory import Role, to_datetime
@@ -48,9 +49,13 @@ class TokensView(msgspec.Struct, frozen=True):
 
 
 class PolicyRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What an agent may do beyond its own memories."""
+    """What is to change: whether an agent may read others' memories, and what happens to secrets in its own.
 
-    may_read_across: bool
+    A `redaction` of null goes back to the setting's.
+    """
+
+    may_read_across: bool | UnsetType = UNSET
+    redaction: Redaction | UnsetType | None = UNSET
 
 
 class AgentsView(msgspec.Struct, frozen=True):
@@ -66,6 +71,7 @@ class AgentView(msgspec.Struct, frozen=True):
     memories: int
     archived: int
     may_read_across: bool
+    redaction: Redaction | None
 
 
 class AuditView(msgspec.Struct, frozen=True):
@@ -130,9 +136,11 @@ async def list_agents(request: ApiRequest, noesis: Wired) -> AgentsView:
                 name,
                 stats.active.by_agent.get(name, 0),
                 stats.archive.by_agent.get(name, 0),
-                policies.get(name, Policy(name)).may_read_across,
+                policy.may_read_across,
+                policy.redaction,
             )
             for name in names
+            for policy in [policies.get(name, Policy(name))]
         ]
     )
 
@@ -141,8 +149,9 @@ async def list_agents(request: ApiRequest, noesis: Wired) -> AgentsView:
 async def set_policy(
     request: ApiRequest, noesis: Wired, agent_id: FromPath[str], data: JSONBody[PolicyRequest]
 ) -> Policy:
-    """Allow or forbid an agent to search other agents' memories."""
-    policy = Policy(agent_name(agent_id), data.may_read_across)
+    """Allow or forbid an agent to search other agents' memories; say what happens to secrets in its texts."""
+    values = {name: value for name, value in msgspec.structs.asdict(data).items() if value is not UNSET}
+    policy = msgspec.structs.replace(await noesis.agents.policy(agent_name(agent_id)), **values)
     await noesis.agents.set_policy(policy)
     await noesis.audit.record(request.auth.actor, "policy set", policy.agent)
     return policy

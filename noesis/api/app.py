@@ -13,7 +13,7 @@ from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.openapi.spec import Components, SecurityScheme
 
 from noesis import __version__
-from noesis.api import admin, jobs, memories, search, system
+from noesis.api import admin, inbox, jobs, memories, search, sources, system
 from noesis.api.access import authorise
 from noesis.api.bodies import StrictRequest
 from noesis.api.described import Described
@@ -25,7 +25,14 @@ from noesis.settings import Settings
 
 MAX_BODY_BYTES = 2 << 20
 
-ROUTES = [*memories.HANDLERS, *search.HANDLERS, *jobs.HANDLERS, *admin.HANDLERS]
+ROUTES = [
+    *memories.HANDLERS,
+    *search.HANDLERS,
+    *sources.HANDLERS,
+    *inbox.HANDLERS,
+    *jobs.HANDLERS,
+    *admin.HANDLERS,
+]
 """Everything under /api/v1 that is not about the system as a whole."""
 
 

@@ -43,6 +43,17 @@ class JobsView(msgspec.Struct, frozen=True):
     cursor: str | None
 
 
+class JobStarted(msgspec.Struct, frozen=True):
+    """The job that was started; GET /api/v1/jobs/{job_id} shows how it goes."""
+
+    job_id: str
+
+
+def started(job: Job) -> JobStarted:
+    """The answer of a route that starts a job."""
+    return JobStarted(job.id)
+
+
 def job_view(job: Job) -> JobView:
     """The API's form of a job."""
     return JobView(

@@ -8,6 +8,7 @@ import msgspec
 from litestar import MediaType, Request, Response, get, post
 
 from noesis.api.access import ADMIN, PUBLIC, Access, Wired, opens
+from noesis.api.jobs import JobStarted, started
 from noesis.api.memories import ApiRequest
 from noesis.health import Health
 from noesis.memory import Scope
@@ -45,17 +46,11 @@ async def stats(request: ApiRequest, noesis: Wired) -> Stats:
     return await noesis.statistics.stats(request.auth)
 
 
-class JobStarted(msgspec.Struct, frozen=True):
-    """The job that was started; GET /api/v1/jobs/{job_id} shows how it goes."""
-
-    job_id: str
-
-
 @post("/api/v1/optimize", opt=ADMIN, status_code=202, tags=["system"], summary="Compact and index now")
 async def optimize(noesis: Wired) -> JobStarted:
     """Start the upkeep of the tables now instead of at its next turn."""
     job = await noesis.jobs.enqueue("upkeep", key="upkeep", args={"force": True})
-    return JobStarted(job.id)
+    return started(job)
 
 
 @get("/openapi.json", opt=opens(Access.EITHER), include_in_schema=False, sync_to_thread=False)

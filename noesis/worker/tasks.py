@@ -9,10 +9,12 @@ import msgspec
 
 from noesis.errors import EmbedderError, StoreBusy
 from noesis.runtime import Noesis
+from noesis.settings import Settings
 from noesis.worker.crons import Cron
 from noesis.worker.handlers import Handler, JobContext
 
 DAY_MS = 86_400_000
+MINUTE_MS = 60_000
 
 
 async def embed_pending(context: JobContext) -> dict[str, Any]:
@@ -48,6 +50,22 @@ async def upkeep(context: JobContext, force: bool = False) -> dict[str, Any]:
     return {"optimized": optimized}
 
 
+async def scan_source(context: JobContext, root: str, confirmed: bool = False) -> dict[str, Any]:
+    """Read what changed in a followed place; progress is in files."""
+    noesis: Noesis = context.runtime
+    found = await noesis.inflow.scanning.scan(root, context.progress, context.cancelled, confirmed=confirmed)
+    return msgspec.to_builtins(found)  # type: ignore[no-any-return]
+
+
+async def scan_all(context: JobContext) -> dict[str, Any]:
+    """Start a scan of every followed place, whatever its watcher said."""
+    noesis: Noesis = context.runtime
+    roots = await noesis.inflow.following.followed()
+    for root in roots:
+        await noesis.jobs.enqueue("scan_source", key=f"scan:{root.key}", args={"root": root.key})
+    return {"sources": len(roots)}
+
+
 async def _texts_wait(noesis: Noesis) -> bool:
     """There are texts without a vector, and an embedder that could make it."""
     return await noesis.filling.pending() > 0 and (await noesis.vectors.look()).state == "ready"
@@ -65,10 +83,12 @@ async def _upkeep_is_due(noesis: Noesis) -> bool:
 HANDLERS = {
     "embed_pending": Handler(run=embed_pending, timeout_s=3600.0, concurrency=1),
     "prepare_model": Handler(run=prepare_model, timeout_s=6 * 3600.0, max_attempts=1, concurrency=1),
+    "scan_source": Handler(run=scan_source, timeout_s=24 * 3600.0, max_attempts=20),
+    "scan_all": Handler(run=scan_all, concurrency=1),
     "upkeep": Handler(run=upkeep, timeout_s=3600.0, concurrency=1),
 }
 
-CRONS = (
+_CRONS = (
     Cron(
         name="prepare_model",
         job="prepare_model",
@@ -80,3 +100,11 @@ CRONS = (
     Cron(name="upkeep", job="upkeep", key="upkeep", every_ms=15_000, wanted=_upkeep_is_due),
     Cron(name="upkeep_nightly", job="upkeep", key="upkeep", daily_at=time(4), args={"force": True}),
 )
+
+
+def crons(settings: Settings) -> tuple[Cron, ...]:
+    """The recurring jobs; how often the followed places are looked at is a setting."""
+    looking = Cron(
+        name="scan_all", job="scan_all", key="scan_all", every_ms=settings.scan_minutes * MINUTE_MS
+    )
+    return (*_CRONS, looking)

@@ -1,0 +1,290 @@
+"""Scan: read what changed in a watched place, and say how far memory is behind it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+
+import msgspec
+
+from noesis.activity import ActivityLog
+from noesis.errors import NoesisError, StoreError
+from noesis.freshness import Difference, compare, too_many_gone
+from noesis.memory import Scope
+from noesis.mirroring import Mirror
+from noesis.reading import FileReader, Read, Stop
+from noesis.sources.book import Book, FileNote, Stamp
+from noesis.sources.looking import Look, OpenedRoot, RootMissing, look, open_root
+from noesis.sources.roots import Root, Roots
+from noesis.tasks import end_tasks
+
+_AT_ONCE = 16
+_FIRST_RETRY_MS = 30_000
+_LAST_RETRY_MS = 6 * 3_600_000
+_PROBLEMS_SHOWN = 20
+
+Progress = Callable[[int, int | None], None]
+
+
+class Scanned(msgspec.Struct, kw_only=True):
+    """What a scan did, counted in files, and what became of their memories."""
+
+    on_disk: int = 0
+    read: int = 0
+    unchanged: int = 0
+    renamed: int = 0
+    gone: int = 0
+    held: int = 0
+    refused: int = 0
+    failed: int = 0
+    memories: dict[str, int] = {}
+    note: str | None = None
+
+
+class Freshness(msgspec.Struct, frozen=True, kw_only=True):
+    """How far memory is behind a root: files on the disk, those indexed as they lie there, those that wait,
+    those whose file is gone and those that cannot be read; `waits_since` is the change time of the oldest
+    that waits (ms since 1970).
+    """
+
+    root: Root
+    available: bool
+    on_disk: int = 0
+    indexed: int = 0
+    waiting: int = 0
+    gone: int = 0
+    refused: int = 0
+    failed: int = 0
+    waits_since: int | None = None
+    problems: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether everything that can be read is in memory as it lies on the disk."""
+        return self.available and not (self.waiting or self.gone or self.failed or self.root.held)
+
+
+class Scanning:
+    """Looks at roots and reads their files."""
+
+    def __init__(
+        self,
+        roots: Roots,
+        book: Book,
+        reader: FileReader,
+        mirror: Mirror,
+        activity: ActivityLog,
+        now_ms: Callable[[], int],
+        *,
+        most_bytes: int,
+    ) -> None:
+        self._roots = roots
+        self._book = book
+        self._reader = reader
+        self._mirror = mirror
+        self._activity = activity
+        self._now_ms = now_ms
+        self._most_bytes = most_bytes
+
+    async def scan(self, key: str, progress: Progress, stop: Stop, *, confirmed: bool = False) -> Scanned:
+        """Read what changed in a root since it was last read, and forget what is gone.
+
+        `confirmed` says that files that vanished all at once are meant to be gone.  A root that is not
+        there is reported and nothing of it is removed.  Raises NotFound or a StoreError.
+        """
+        root = await self._roots.get(key)
+        try:
+            opened = await asyncio.to_thread(open_root, root)
+        except RootMissing as error:
+            await self._roots.change(key, available=False, note=error.message, scanned_at=self._now_ms())
+            return Scanned(note=error.message)
+        with opened:
+            return await _Scan(self, root, opened, progress, stop, confirmed=confirmed).run()
+
+    async def freshness(self, scope: Scope) -> list[Freshness]:
+        """How far memory is behind each root of the caller's, by a look at the disk now."""
+        roots = [root for root in await self._roots.all() if scope.whose in (None, root.agent)]
+        return [await self._freshness(root) for root in roots]
+
+    async def _freshness(self, root: Root) -> Freshness:
+        notes = await self._book.notes(root.key)
+        try:
+            seen = await asyncio.to_thread(self._look, root)
+        except RootMissing:
+            return Freshness(root=root, available=False)
+        if is_unmounted(root, seen, notes):
+            return Freshness(root=root, available=False)
+        return fresh(root, seen, notes, compare(seen.files, seen.refused, notes, self._now_ms()))
+
+    def _look(self, root: Root) -> Look:
+        with open_root(root) as opened:
+            return look(opened, self._most_bytes)
+
+
+def is_unmounted(root: Root, seen: Look, notes: Mapping[str, FileNote]) -> bool:
+    """Whether an empty folder stands where another file system was mounted when it was last read."""
+    return not seen.files and bool(notes) and root.device not in (None, seen.device)
+
+
+def fresh(root: Root, seen: Look, notes: Mapping[str, FileNote], difference: Difference) -> Freshness:
+    """The figures of one root."""
+    waiting = [path for path in difference.changed if path in seen.files]
+    failed = [path for path, note in notes.items() if note.state == "failed" and path in seen.files]
+    refused = {path: note.reason or "" for path, note in notes.items() if note.state == "refused"}
+    problems = {**seen.refused, **refused, **{path: notes[path].reason or "" for path in failed}}
+    since = [seen.files[path].modified_ns // 1_000_000 for path in waiting]
+    return Freshness(
+        root=root,
+        available=True,
+        on_disk=len(seen.files),
+        indexed=sum(
+            note.state == "indexed" and seen.files.get(path) == note.stamp for path, note in notes.items()
+        ),
+        waiting=len(waiting) + len(difference.renamed.keys() - set(waiting)),
+        gone=len(difference.gone),
+        refused=len(seen.refused) + len(refused),
+        failed=len(failed),
+        waits_since=min(since, default=None),
+        problems=tuple(sorted(problems.items())[:_PROBLEMS_SHOWN]),
+    )
+
+
+class _Scan:
+    """One scan of one root."""
+
+    def __init__(
+        self,
+        scanning: Scanning,
+        root: Root,
+        opened: OpenedRoot,
+        progress: Progress,
+        stop: Stop,
+        *,
+        confirmed: bool,
+    ) -> None:
+        self._of = scanning
+        self._root = root
+        self._opened = opened
+        self._progress = progress
+        self._stop = stop
+        self._confirmed = confirmed
+        self._done = 0
+        self._memories: Counter[str] = Counter()
+        self._result = Scanned()
+
+    async def run(self) -> Scanned:
+        root, result = self._root, self._result
+        notes = await self._of._book.notes(root.key)
+        seen = await asyncio.to_thread(look, self._opened, self._of._most_bytes)
+        if is_unmounted(root, seen, notes):
+            note = "The folder is empty and lies on another file system than before: is it mounted?"
+            await self._of._roots.change(root.key, available=False, note=note, scanned_at=self._of._now_ms())
+            return Scanned(note=note)
+        difference = compare(seen.files, seen.refused, notes, self._of._now_ms())
+        result.on_disk, result.refused = len(seen.files), len(seen.refused)
+        changed = set(difference.changed)
+        for new, old in difference.renamed.items():
+            stamp = seen.files[new]
+            await self._rename(old, new, Stamp.unread(stamp) if new in changed else stamp)
+        await self._read_all(difference.changed, seen.files, notes)
+        if not self._stop():
+            await self._forget(difference.gone, len(notes))
+        result.memories = dict(self._memories)
+        await self._finish(seen)
+        return result
+
+    async def _finish(self, seen: Look) -> None:
+        result = self._result
+        await self._of._roots.change(
+            self._root.key,
+            available=True,
+            device=seen.device,
+            note=None,
+            held=result.held,
+            scanned_at=self._of._now_ms(),
+        )
+
+    async def _rename(self, old: str, new: str, stamp: Stamp) -> None:
+        root = self._root
+        if root.kind == "markdown":
+            filed = await self._of._book.sections(root.key, old)
+            await self._of._mirror.rename([each.memory_id for each in filed], f"{root.label}/{new}")
+        await self._of._book.rename(root.key, old, new, stamp)
+        self._result.renamed += 1
+
+    async def _read_all(
+        self, paths: Sequence[str], files: Mapping[str, Stamp], notes: Mapping[str, FileNote]
+    ) -> None:
+        """Several documents at once, so that their sections are embedded and committed together."""
+        at_once = _AT_ONCE if self._root.kind == "markdown" else 1
+        waiting = iter(paths)
+        self._progress(0, len(paths))
+
+        async def work() -> None:
+            for path in waiting:
+                if self._stop():
+                    return
+                await self._read(path, files[path], notes.get(path))
+                self._done += 1
+                self._progress(self._done, len(paths))
+
+        workers = [asyncio.create_task(work()) for _ in range(min(at_once, len(paths)))]
+        try:
+            await asyncio.gather(*workers)
+        finally:
+            await end_tasks(workers)
+
+    async def _read(self, path: str, stamp: Stamp, note: FileNote | None) -> None:
+        try:
+            read = await self._by_kind(path, stamp, note)
+        except StoreError:
+            raise
+        except NoesisError as error:
+            await self._fail(path, stamp, note, error.message)
+            return
+        if read.refused is not None:
+            self._result.refused += 1
+        elif read.unchanged:
+            self._result.unchanged += 1
+        else:
+            self._result.read += 1
+        self._memories.update(read.memories)
+
+    async def _by_kind(self, path: str, stamp: Stamp, note: FileNote | None) -> Read:
+        reader, root = self._of._reader, self._root
+        if root.kind == "database":
+            return await reader.database(root, stamp, note, self._stop)
+        if root.kind == "transcripts":
+            return await reader.transcript(root, self._opened, path, note, self._stop)
+        return await reader.document(root, self._opened, path, note, most_bytes=self._of._most_bytes)
+
+    async def _fail(self, path: str, stamp: Stamp, note: FileNote | None, reason: str) -> None:
+        """Note why a file could not be read; it is tried again later even if it stays as it is."""
+        tries = (note.tries if note else 0) + 1
+        wait = min(_FIRST_RETRY_MS * 4 ** min(tries - 1, 10), _LAST_RETRY_MS)
+        now = self._of._now_ms()
+        before = note or FileNote(path=path, stamp=stamp, state="failed")
+        failed = msgspec.structs.replace(
+            before, stamp=stamp, state="failed", reason=reason, tries=tries, retry_at=now + wait, read_at=now
+        )
+        await self._of._book.write(self._root.key, [failed])
+        self._result.failed += 1
+
+    async def _forget(self, gone: Sequence[str], known: int) -> None:
+        root = self._root
+        if too_many_gone(len(gone), known) and not self._confirmed:
+            self._result.held = len(gone)
+            if root.held != len(gone):
+                said = f"{len(gone)} of {known} files vanished at once from {root.label}; say whether they are meant to be gone."
+                await self._of._activity.record("source", said, level="warning", agent=root.agent)
+            return
+        for path in gone:
+            if root.kind == "markdown" and root.vanished != "keep":
+                filed = await self._of._book.sections(root.key, path)
+                ids = [each.memory_id for each in filed]
+                removed = await self._of._mirror.remove(ids, delete=root.vanished == "delete")
+                self._memories["removed"] += removed
+        if gone:
+            await self._of._book.forget(root.key, gone)
+        self._result.gone = len(gone)

@@ -1,0 +1,1 @@
+"""Where memories come from: the files of agents, transcripts, and exports of other systems."""

@@ -1,0 +1,242 @@
+"""What is known of each source file: how it was when it was last read, and which memories it gave."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal
+
+import msgspec
+import sqlalchemy as sa
+
+from noesis.control import Control, metadata
+from noesis.sources.roots import KEY_CHARS
+from noesis.sources.safe_files import Found
+
+_WHOLE = 2**63 - 1
+
+State = Literal["indexed", "failed", "refused"]
+
+files = sa.Table(
+    "source_files",
+    metadata,
+    sa.Column("root", sa.String(KEY_CHARS), primary_key=True),
+    sa.Column("path", sa.Text, primary_key=True),
+    sa.Column("device", sa.BigInteger, nullable=False),
+    sa.Column("inode", sa.BigInteger, nullable=False),
+    sa.Column("size", sa.BigInteger, nullable=False),
+    sa.Column("modified_ns", sa.BigInteger, nullable=False),
+    sa.Column("changed_ns", sa.BigInteger, nullable=False),
+    sa.Column("state", sa.String(16), nullable=False),
+    sa.Column("reason", sa.Text),
+    sa.Column("digest", sa.String(64)),
+    sa.Column("progress", sa.Text),
+    sa.Column("skipped", sa.Integer, nullable=False),
+    sa.Column("tries", sa.Integer, nullable=False),
+    sa.Column("retry_at", sa.BigInteger, nullable=False),
+    sa.Column("read_at", sa.BigInteger, nullable=False),
+)
+
+sections = sa.Table(
+    "source_sections",
+    metadata,
+    sa.Column("root", sa.String(KEY_CHARS), primary_key=True),
+    sa.Column("path", sa.Text, primary_key=True),
+    sa.Column("memory_id", sa.String(36), primary_key=True),
+    sa.Column("number", sa.Integer, nullable=False),
+    sa.Column("digest", sa.String(64), nullable=False),
+    sa.Column("front", sa.String(64), nullable=False),
+    sa.Column("heading", sa.Text, nullable=False),
+)
+
+
+class Stamp(msgspec.Struct, frozen=True):
+    """What tells a file's version without reading it: device, inode, bytes, and both times (ns)."""
+
+    device: int
+    inode: int
+    size: int
+    modified_ns: int
+    changed_ns: int
+
+    @classmethod
+    def of(cls, status: os.stat_result) -> Stamp:
+        """The stamp of a file by its status."""
+        return cls(
+            cls.whole(status.st_dev),
+            cls.whole(status.st_ino),
+            status.st_size,
+            status.st_mtime_ns,
+            status.st_ctime_ns,
+        )
+
+    @classmethod
+    def found(cls, file: Found) -> Stamp:
+        """The stamp of a file by what a walk saw of it."""
+        return cls(
+            cls.whole(file.device), cls.whole(file.inode), file.size, file.modified_ns, file.changed_ns
+        )
+
+    @staticmethod
+    def whole(number: int) -> int:
+        """A device's or inode's number as the database can hold it: some have all 64 bits, it has one less."""
+        return number & _WHOLE
+
+    @classmethod
+    def unread(cls, stamp: Stamp) -> Stamp:
+        """The same file, but no version of it: it has not been read to its end."""
+        return cls(stamp.device, stamp.inode, -1, 0, 0)
+
+
+class FileNote(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of a file.
+
+    `progress` (JSON) says where reading a transcript goes on; `skipped` counts lines that could not be read.  A file that failed is tried again at `retry_at` (ms),
+    whether or not it changes.
+    """
+
+    path: str
+    stamp: Stamp
+    state: State
+    reason: str | None = None
+    digest: str | None = None
+    progress: str | None = None
+    skipped: int = 0
+    tries: int = 0
+    retry_at: int = 0
+    read_at: int = 0
+
+
+class SectionNote(msgspec.Struct, frozen=True, kw_only=True):
+    """A section of a file as it was filed: its memory, place, digests of its text and of what the file's
+    head said, and the headings above it."""
+
+    memory_id: str
+    number: int
+    digest: str
+    front: str
+    heading: tuple[str, ...] = ()
+
+
+class Book:
+    """Keeps the notes."""
+
+    def __init__(self, control: Control) -> None:
+        self._control = control
+
+    async def notes(self, root: str) -> dict[str, FileNote]:
+        """All files of a root by path."""
+        query = sa.select(files).where(files.c.root == root)
+        rows = await self._control.read(lambda connection: connection.execute(query).mappings().all())
+        return {row["path"]: _note(row) for row in rows}
+
+    async def note(self, root: str, path: str) -> FileNote | None:
+        """One file, None when it was never read."""
+        query = sa.select(files).where(files.c.root == root, files.c.path == path)
+        row = await self._control.read(lambda connection: connection.execute(query).mappings().first())
+        return None if row is None else _note(row)
+
+    async def write(self, root: str, notes: Sequence[FileNote]) -> None:
+        """Note files as they were read."""
+        if notes:
+            await self._control.run(lambda connection: _put_files(connection, root, notes))
+
+    async def sections(self, root: str, path: str) -> list[SectionNote]:
+        """The filed sections of a file, in order."""
+        query = (
+            sa.select(sections)
+            .where(sections.c.root == root, sections.c.path == path)
+            .order_by(sections.c.number)
+        )
+        rows = await self._control.read(lambda connection: connection.execute(query).all())
+        return [
+            SectionNote(
+                memory_id=row.memory_id,
+                number=row.number,
+                digest=row.digest,
+                front=row.front,
+                heading=tuple(msgspec.json.decode(row.heading, type=list[str])),
+            )
+            for row in rows
+        ]
+
+    async def file(self, root: str, note: FileNote, filed: Sequence[SectionNote]) -> None:
+        """Note a file and the sections that it gave, in place of those before."""
+
+        def put(connection: sa.Connection) -> None:
+            _put_files(connection, root, [note])
+            _drop_sections(connection, root, [note.path])
+            if filed:
+                connection.execute(
+                    sa.insert(sections), [_section_values(root, note.path, section) for section in filed]
+                )
+
+        await self._control.run(put)
+
+    async def forget(self, root: str, paths: Sequence[str]) -> None:
+        """Drop the notes of files that are gone."""
+
+        def drop(connection: sa.Connection) -> None:
+            for path in paths:
+                connection.execute(sa.delete(files).where(files.c.root == root, files.c.path == path))
+            _drop_sections(connection, root, paths)
+
+        await self._control.run(drop)
+
+    async def forget_root(self, root: str) -> list[str]:
+        """Drop all notes of a root; the ids of the memories that its files gave."""
+
+        def drop(connection: sa.Connection) -> list[str]:
+            query = sa.select(sections.c.memory_id).where(sections.c.root == root)
+            ids = list(connection.execute(query).scalars())
+            for each in (files, sections):
+                connection.execute(sa.delete(each).where(each.c.root == root))
+            return ids
+
+        return await self._control.run(drop)
+
+    async def rename(self, root: str, old: str, new: str, stamp: Stamp) -> None:
+        """A file has another path now; what is known of it goes with it."""
+
+        def move(connection: sa.Connection) -> None:
+            for each in (files, sections):
+                connection.execute(sa.delete(each).where(each.c.root == root, each.c.path == new))
+                moved = sa.update(each).where(each.c.root == root, each.c.path == old)
+                connection.execute(moved.values(path=new))
+            same = sa.update(files).where(files.c.root == root, files.c.path == new)
+            connection.execute(same.values(**_stamp_values(stamp)))
+
+        await self._control.run(move)
+
+
+def _put_files(connection: sa.Connection, root: str, notes: Iterable[FileNote]) -> None:
+    values = [_file_values(root, note) for note in notes]
+    for each in values:
+        connection.execute(sa.delete(files).where(files.c.root == root, files.c.path == each["path"]))
+    connection.execute(sa.insert(files), values)
+
+
+def _drop_sections(connection: sa.Connection, root: str, paths: Iterable[str]) -> None:
+    for path in paths:
+        connection.execute(sa.delete(sections).where(sections.c.root == root, sections.c.path == path))
+
+
+def _stamp_values(stamp: Stamp) -> dict[str, Any]:
+    return msgspec.structs.asdict(stamp)
+
+
+def _file_values(root: str, note: FileNote) -> dict[str, Any]:
+    values = msgspec.structs.asdict(note)
+    del values["stamp"]
+    return {"root": root, **values, **_stamp_values(note.stamp)}
+
+
+def _section_values(root: str, path: str, section: SectionNote) -> dict[str, Any]:
+    values = msgspec.structs.asdict(section)
+    return {"root": root, "path": path, **values, "heading": msgspec.json.encode(section.heading).decode()}
+
+
+def _note(row: Any) -> FileNote:
+    stamp = Stamp(**{name: row[name] for name in Stamp.__struct_fields__})
+    names = [name for name in FileNote.__struct_fields__ if name != "stamp"]
+    return FileNote(stamp=stamp, **{name: row[name] for name in names})
