@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Callable, Mapping
 
 import msgspec
 
@@ -33,10 +33,13 @@ class Difference(msgspec.Struct, frozen=True):
 
 
 def compare(
-    found: Mapping[str, Stamp], refused: Container[str], known: Mapping[str, FileNote], now_ms: int
+    found: Mapping[str, Stamp],
+    unseen: Callable[[str], bool],
+    known: Mapping[str, FileNote],
+    now_ms: int,
 ) -> Difference:
-    """What is on the disk against what is known of it; `refused` files are there and cannot be read now."""
-    missing = {path: note for path, note in known.items() if path not in found and path not in refused}
+    """What is on the disk against what is known of it; of an `unseen` file nothing can be said now."""
+    missing = {path: note for path, note in known.items() if path not in found and not unseen(path)}
     by_inode = {(note.stamp.device, note.stamp.inode): path for path, note in missing.items()}
     renamed: dict[str, str] = {}
     changed: list[str] = []

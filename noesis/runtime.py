@@ -165,7 +165,7 @@ def _wired(
         filling=filling,
         search=search,
         why_not=WhyNot(store, search, now_ms),
-        statistics=Statistics(store, now_ms),
+        statistics=Statistics(store, redacting, now_ms),
         jobs=opened.jobs,
         activity=opened.activity,
         tokens=Tokens(control, now_ms),

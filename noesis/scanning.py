@@ -115,7 +115,7 @@ class Scanning:
             return Freshness(root=root, available=False)
         if is_unmounted(root, seen, notes):
             return Freshness(root=root, available=False)
-        return fresh(root, seen, notes, compare(seen.files, seen.refused, notes, self._now_ms()))
+        return fresh(root, seen, notes, compare(seen.files, seen.is_unseen, notes, self._now_ms()))
 
     def _look(self, root: Root) -> Look:
         with open_root(root) as opened:
@@ -181,7 +181,7 @@ class _Scan:
             note = "The folder is empty and lies on another file system than before: is it mounted?"
             await self._of._roots.change(root.key, available=False, note=note, scanned_at=self._of._now_ms())
             return Scanned(note=note)
-        difference = compare(seen.files, seen.refused, notes, self._of._now_ms())
+        difference = compare(seen.files, seen.is_unseen, notes, self._of._now_ms())
         result.on_disk, result.refused = len(seen.files), len(seen.refused)
         changed = set(difference.changed)
         for new, old in difference.renamed.items():

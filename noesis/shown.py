@@ -65,6 +65,9 @@ def show_stats(stats: dict[str, Any]) -> str:
     waiting = stats["active"]["by_embedding_state"]
     if waiting["pending"] or waiting["failed"]:
         lines.append(f"vectors: {waiting['pending']:,} waiting, {waiting['failed']:,} failed")
+    if stats["redacted"]:
+        kinds = ", ".join(f"{kind} {count:,}" for kind, count in stats["redacted"].items())
+        lines.append(f"secrets taken out: {kinds}")
     if stats["disk"]:
         disk = stats["disk"]
         lines.append(f"disk: {disk['bytes'] / 2**20:.1f} MiB in {disk['fragments']} fragments")

@@ -11,6 +11,7 @@ import msgspec
 from noesis.browsing import agent_condition, archived_condition, live_condition
 from noesis.embedding.base import EmbedderIdentity
 from noesis.memory import EmbeddingState, MemoryType, Scope
+from noesis.redacting import Redacting
 from noesis.store import Column, Condition, Store, Table
 from noesis.store.filters import equals
 
@@ -42,19 +43,24 @@ class Disk(msgspec.Struct, frozen=True):
 
 
 class Stats(msgspec.Struct, frozen=True):
-    """What one agent (or all of them, for an administrator) has in memory."""
+    """What one agent (or all of them, for an administrator) has in memory.
+
+    `redacted` counts the secrets that were taken out of its texts, by kind.
+    """
 
     active: Counts
     archive: Counts
     embedder: EmbedderIdentity | None
+    redacted: dict[str, int]
     disk: Disk | None
 
 
 class Statistics:
     """Counts memories."""
 
-    def __init__(self, store: Store, now_ms: Callable[[], int]) -> None:
+    def __init__(self, store: Store, redacting: Redacting, now_ms: Callable[[], int]) -> None:
         self._store = store
+        self._redacting = redacting
         self._now_ms = now_ms
 
     async def stats(self, scope: Scope) -> Stats:
@@ -64,6 +70,7 @@ class Statistics:
             active=await _counts(self._store.active, agent & live_condition(self._now_ms())),
             archive=await _counts(self._store.archive, agent & archived_condition()),
             embedder=self._store.embedder,
+            redacted=await self._redacting.totals(scope.whose),
             disk=await self._disk() if scope.agent is None else None,
         )
 

@@ -29,11 +29,19 @@ class UnreadableFile(InvalidInput):
 
 
 class Look(msgspec.Struct, frozen=True):
-    """The files of a place by their paths, those that are not read and why, and its file system."""
+    """The files of a place by their paths, those that are not read and why, and its file system.
+
+    Of `closed` folders it is not known what lies in them.
+    """
 
     files: dict[str, Stamp]
     refused: dict[str, str]
     device: int
+    closed: tuple[str, ...] = ()
+
+    def is_unseen(self, path: str) -> bool:
+        """Whether nothing can be said of a file: it was refused, or lies in a folder that was."""
+        return path in self.refused or any(path.startswith(folder) for folder in self.closed)
 
 
 class FileAsText(msgspec.Struct, frozen=True):
@@ -101,15 +109,18 @@ def look(opened: OpenedRoot, most_bytes: int) -> Look:
     limits = Limits(depth=Limits().depth if root.deep else 0, file_bytes=None if transcripts else most_bytes)
     files: dict[str, Stamp] = {}
     refused: dict[str, str] = {}
+    closed: list[str] = []
     try:
         for entry in safe_files.walk(opened.handle, lambda path: is_wanted(root, path), limits):
             if not isinstance(entry, Refused):
                 files[entry.relative] = Stamp.found(entry)
             elif root.deep or not entry.folder:
-                refused[entry.relative] = entry.reason
+                refused[entry.relative or "."] = entry.reason
+                if entry.folder:
+                    closed.append(entry.relative and entry.relative.rstrip("/") + "/")
     except (NotFound, StoreError) as error:
         raise RootMissing(error.message) from error
-    return Look(files, refused, Stamp.whole(opened.handle.device))
+    return Look(files, refused, Stamp.whole(opened.handle.device), tuple(closed))
 
 
 def is_wanted(root: Root, path: str) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import msgspec
 import re2
 
-LONGEST_READ = 48_000
+LONGEST_READ = 32_000
 """Characters of one message that are read for sentences; the middle of a longer one is a paste."""
 
 LONGEST_SENTENCE = 1_000

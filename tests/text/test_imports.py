@@ -7,8 +7,10 @@ import pytest
 
 PACKAGE = Path(__file__).parents[2] / "noesis/text"
 ALLOWED = {
-    *("__future__", "bisect", "collections", "enum", "functools", "hashlib", "typing", "unicodedata"),
-    *("msgspec", "noesis", "numpy", "re2", "Stemmer"),
+    *("__future__", "bisect", "collections", "datetime", "enum", "functools", "hashlib", "itertools"),
+    *("math", "typing", "unicodedata", "msgspec", "noesis", "numpy", "re2", "Stemmer", "yaml"),
+    # The language files that come with the package.
+    *("importlib", "tomllib"),
 }
 
 
