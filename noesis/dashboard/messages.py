@@ -19,6 +19,21 @@ MESSAGES = {
     "unchanged": Message("Nothing was changed."),
     "deleted": Message("Deleted."),
     "restored": Message("It is back."),
+    "followed": Message("The folder is followed from now on, and its files are being read."),
+    "followed-already": Message("This folder was followed already."),
+    "looking": Message("It is being looked at. Reload this page to see what was found."),
+    "forgotten": Message("It is followed no longer. What was read of it stays in memory."),
+    "forgotten-archived": Message(
+        "It is followed no longer, and the memories of its documents are in the archive."
+    ),
+    "gone-confirmed": Message("The vanished files count as gone from now on."),
+    "kept-waiting": Message("Their memories stay. The place is looked at again, in case the files are back."),
+    "none-held": Message("No vanished files wait there any more."),
+    "let-in": Message("It is a memory now."),
+    "let-in-known": Message("It was in memory already."),
+    "let-in-always": Message("It is a memory now, and what comes from there is let in from now on."),
+    "thrown-away": Message("Thrown away. The same text is not asked about again."),
+    "decided-before": Message("Somebody had decided on this before.", is_error=True),
     "retried": Message("Its vector will be tried again in a moment."),
 }
 

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from litestar import Router
 from litestar.types import ControllerRouterHandler
 
-from noesis.dashboard import docs_page, entry, memory_pages, searching, static
+from noesis.dashboard import docs_page, entry, inbox_page, memory_pages, searching, sources_page, static
 from noesis.dashboard.error_pages import ERROR_HANDLERS
 
-HANDLERS: list[ControllerRouterHandler] = [
+PAGES = [
     *searching.HANDLERS,
     *memory_pages.HANDLERS,
+    *inbox_page.HANDLERS,
+    *sources_page.HANDLERS,
     *docs_page.HANDLERS,
     *entry.HANDLERS,
+]
+
+HANDLERS: list[ControllerRouterHandler] = [
+    Router("/", route_handlers=PAGES, before_request=inbox_page.count_waiting),
     static.serve_static,
 ]
 

@@ -28,9 +28,14 @@ class NavEntry(msgspec.Struct, frozen=True):
 
 NAVIGATION = (
     NavEntry("search", "Search", "/", "s"),
+    NavEntry("inbox", "Inbox", "/inbox", "i"),
+    NavEntry("sources", "Sources", "/sources", "o"),
     NavEntry("docs", "API docs", "/docs", "d"),
 )
 """The top bar, in order."""
+
+COUNTS = "noesis_counts"
+"""Where a request keeps how many things wait behind entries of the top bar, by the entry's name."""
 
 
 @functools.cache
@@ -54,7 +59,8 @@ def page(
     said = message_of(request.query_params.get("said"))
     shared = {"here": here, "signed_in": signed_in, "said": said}
     concerns = request.scope.get("noesis_concerns", ())
-    html = _environment().get_template(template).render(**shared, concerns=concerns, **values)
+    counts = request.scope.get(COUNTS, {})
+    html = _environment().get_template(template).render(**shared, concerns=concerns, counts=counts, **values)
     return Response(html, status_code=status, media_type=MediaType.HTML)
 
 

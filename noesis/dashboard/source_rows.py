@@ -21,7 +21,6 @@ VANISHED: dict[Vanished, str] = {
 }
 """What becomes of memories whose file is gone: they …"""
 
-_FOLLOWED_BY = {"markdown": "NOESIS_WATCH_MEMORY_DIRS"}
 _UNKNOWN = "–"
 
 
@@ -95,7 +94,7 @@ def state_of(fresh: Freshness, now_ms: int, *, is_watched: bool = True) -> State
     if root.held:
         return State(words=f"{counted(root.held)} vanished at once", tone="warn")
     if not is_watched:
-        setting = _FOLLOWED_BY.get(root.kind, "NOESIS_INDEX_SESSIONS")
+        setting = "NOESIS_WATCH_MEMORY_DIRS" if root.kind == "markdown" else "NOESIS_INDEX_SESSIONS"
         return State(words="not followed", tone="soft", more=f"{setting} is off.")
     if root.scanned_at is None:
         return State(words="not read yet", tone="warn")
@@ -110,7 +109,9 @@ def _behind(fresh: Freshness, now_ms: int) -> State | None:
     if fresh.gone:
         return State(words=f"{counted(fresh.gone)} gone", tone="warn", more="Not looked at yet.")
     if fresh.failed:
-        return State(words=f"{counted(fresh.failed)} could not be read", tone="bad", more="Tried again later.")
+        return State(
+            words=f"{counted(fresh.failed)} could not be read", tone="bad", more="Tried again later."
+        )
     return None
 
 

@@ -116,7 +116,8 @@ def look(opened: OpenedRoot, most_bytes: int) -> Look:
                 files[entry.relative] = Stamp.found(entry)
             elif root.deep or not entry.folder:
                 refused[entry.relative or "."] = entry.reason
-                if entry.folder:
+                # A link may stand where a folder was.
+                if entry.folder or entry.reason == safe_files.SYMLINK:
                     closed.append(entry.relative and entry.relative.rstrip("/") + "/")
     except (NotFound, StoreError) as error:
         raise RootMissing(error.message) from error

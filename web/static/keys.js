@@ -5,7 +5,7 @@
   let goes = 0; // until when (ms) a letter after `g` counts
 
   function move(step) {
-    const links = [...document.querySelectorAll(".hit-link")];
+    const links = [...document.querySelectorAll(".hit-link, .stop")];
     const at = links.indexOf(document.activeElement);
     const next = links[at < 0 ? (step > 0 ? 0 : links.length - 1) : at + step];
     if (next) {
