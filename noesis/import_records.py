@@ -1,0 +1,296 @@
+"""Imports memories as another program, or our own export, had them."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Callable, Sequence
+from contextlib import aclosing
+
+import msgspec
+
+from noesis.embedding.base import EmbeddingFailure, Vector
+from noesis.errors import Forbidden, InvalidInput, StoreError
+from noesis.import_change import ImportChange, place_of
+from noesis.import_entries import records
+from noesis.import_places import Part
+from noesis.import_values import Course, Recipients
+from noesis.indexing import cut, prepare
+from noesis.memory import (
+    DELETED,
+    EXPIRED,
+    NEVER,
+    SOURCE_GONE,
+    Memory,
+    check_time,
+    memory_id,
+    source_key,
+)
+from noesis.redacting import Redacting, Redactor
+from noesis.rows import by_memory, to_rows, vector_text, with_embeddings
+from noesis.settings import Settings
+from noesis.sources.foreign import Format, Record, Unreadable
+from noesis.store import Column, Row, Store
+from noesis.store.filters import Condition, either, one_of
+from noesis.vectors import Vectors
+
+_EMBED_AT_ONCE = 64
+_REASONS = (DELETED, EXPIRED, SOURCE_GONE)
+_STANDING = (
+    Column.ID,
+    Column.PARENT_ID,
+    Column.AGENT_ID,
+    Column.CONTENT_HASH,
+    Column.SESSION_ID,
+    Column.SOURCE,
+    Column.POSITION,
+)
+
+
+class _Ready(msgspec.Struct, frozen=True):
+    """An entry as the memory it is to be; `own` when it brings its id along."""
+
+    memory: Memory
+    own: bool
+
+
+class _Standing(msgspec.Struct):
+    """What the store holds of a batch: memories' agents by id, row ids that are taken, and texts by place."""
+
+    agents: dict[str, str] = {}
+    row_ids: set[str] = set()
+    texts: set[tuple[str, str, str, int | None]] = set()
+
+
+class RecordImport:
+    """Puts memories of other programs into the store."""
+
+    def __init__(
+        self,
+        store: Store,
+        vectors: Vectors,
+        redacting: Redacting,
+        settings: Settings,
+        now_ms: Callable[[], int],
+    ) -> None:
+        self._store = store
+        self._vectors = vectors
+        self._redacting = redacting
+        self._settings = settings
+        self._now_ms = now_ms
+
+    async def read(self, part: Part, to: Recipients, course: Course) -> None:
+        """Import a part, or count what would be.  May be run again after a kill: what is there is passed over.
+
+        Raises InvalidInput when the part is not of its format, or a StoreError.
+        """
+        redactors: dict[str, Redactor] = {}
+        seen: set[int] = set()
+        most_bytes = self._settings.max_file_mb << 20
+        async with aclosing(records(part, most_bytes)) as batches:
+            async for batch in batches:
+                ready = await self._ready(batch, part.format, to, redactors, course)
+                await self._batch(ready, seen, course)
+                if not course.goes_on():
+                    break
+        if not course.dry:
+            for agent, redactor in redactors.items():
+                await self._redacting.record(agent, redactor.counts)
+
+    async def _ready(
+        self,
+        batch: Sequence[Record | Unreadable],
+        kind: Format,
+        to: Recipients,
+        redactors: dict[str, Redactor],
+        course: Course,
+    ) -> list[_Ready]:
+        agents = {entry.agent for entry in batch if isinstance(entry, Record)} if to.as_given else set()
+        for agent in {to.agent, *agents} - {None, *redactors}:
+            assert agent is not None
+            redactors[agent] = await self._redacting.redactor(agent)
+        # In a thread: to look for secrets in a large batch takes time that other requests need.
+        made = await asyncio.to_thread(lambda: [self._one(entry, kind, to, redactors) for entry in batch])
+        for each in made:
+            if isinstance(each, Unreadable):
+                course.tally.fail(each)
+        return [each for each in made if isinstance(each, _Ready)]
+
+    def _one(
+        self, entry: Record | Unreadable, kind: Format, to: Recipients, redactors: dict[str, Redactor]
+    ) -> _Ready | Unreadable:
+        if isinstance(entry, Unreadable):
+            return entry
+        try:
+            agent = to.of(entry)
+            return self._memory_of(entry, kind, agent, redactors[agent])
+        except (InvalidInput, Forbidden) as error:
+            return Unreadable(_place_in(entry), error.message)
+
+    def _memory_of(self, entry: Record, kind: Format, agent: str, redactor: Redactor) -> _Ready:
+        """The memory of an entry.  Raises InvalidInput."""
+        now = self._now_ms()
+        memory = prepare(agent, entry.memory, self._settings.default_ttl_days, redactor, now)
+        own = kind is Format.NOESIS and _is_id(entry.id) and entry.agent in (None, agent)
+        values = _told_of(entry, memory, now)
+        if own:
+            values["id"] = entry.id
+        return _Ready(msgspec.structs.replace(memory, **values), own)
+
+    async def _batch(self, ready: list[_Ready], seen: set[int], course: Course) -> None:
+        standing = await self._standing(ready)
+        new: list[_Ready] = []
+        for each in ready:
+            course.tally.entries += 1
+            if course.dry:
+                course.tally.by_type[each.memory.memory_type.value] += 1
+                course.tally.by_agent[each.memory.agent_id] += 1
+            free = _with_free_id(each, standing)
+            if _is_there(free, standing) or _is_repeated(free, seen):
+                course.tally.already += 1
+            else:
+                new.append(free)
+        added = new if course.dry else await self._store_all(new, course)
+        course.tally.new += len(added)
+        course.tally.archived += sum(each.memory.archived for each in added)
+        if not course.dry:
+            course.tally.by_agent.update(each.memory.agent_id for each in added)
+
+    async def _standing(self, ready: Sequence[_Ready]) -> _Standing:
+        """What the store holds of these already."""
+        if not ready:
+            return _Standing()
+        ids = {each.memory.id for each in ready} | {derived_id(each.memory) for each in ready}
+        condition = either(
+            one_of(Column.PARENT_ID, sorted(ids)),
+            one_of(Column.ID, sorted(each.memory.id for each in ready if each.own)),
+            one_of(Column.CONTENT_HASH, sorted({each.memory.content_hash for each in ready})),
+        )
+        return _standing_of(await self._values(condition))
+
+    async def _values(self, condition: Condition) -> list[tuple[object, ...]]:
+        tables = (self._store.active, self._store.archive)
+        return [row for table in tables for row in await table.values(_STANDING, condition)]
+
+    async def _store_all(self, new: list[_Ready], course: Course) -> list[_Ready]:
+        """Those that were stored, in one commit or few."""
+        rows = await self._rows_of([each.memory for each in new])
+        changes = [ImportChange(each.memory, rows[each.memory.id], own=each.own) for each in new]
+        results = await asyncio.gather(*(self._submit(change) for change in changes))
+        added: list[_Ready] = []
+        for each, result in zip(new, results, strict=True):
+            if isinstance(result, StoreError):
+                course.tally.fail(Unreadable(each.memory.id, result.message))
+            elif result:
+                added.append(each)
+            else:
+                course.tally.already += 1
+        return added
+
+    async def _submit(self, change: ImportChange) -> bool | StoreError:
+        try:
+            return await self._store.submit(change)
+        except StoreError as error:
+            # A full disk or a store that is busy stops the import; one row that is refused does not.
+            if type(error) is not StoreError:
+                raise
+            return error
+
+    async def _rows_of(self, memories: Sequence[Memory]) -> dict[str, list[Row]]:
+        """The rows of each memory, with vectors as far as they can be had."""
+        rows = [row for cuts in await asyncio.to_thread(self._cut, memories) for row in cuts]
+        results: list[Vector | EmbeddingFailure] = []
+        for start in range(0, len(rows), _EMBED_AT_ONCE):
+            texts = [vector_text(row) for row in rows[start : start + _EMBED_AT_ONCE]]
+            results += await self._vectors.of_documents(texts)
+        return by_memory(with_embeddings(rows, results, self._now_ms()))
+
+    def _cut(self, memories: Sequence[Memory]) -> list[list[Row]]:
+        return [to_rows(memory, cut(memory.text, self._settings, self._vectors)) for memory in memories]
+
+
+def derived_id(memory: Memory) -> str:
+    """The id that a memory has when it brings none along."""
+    key = source_key(memory.source, memory.session_id, memory.position)
+    return memory_id(memory.agent_id, key, memory.position, memory.content_hash)
+
+
+def _told_of(entry: Record, memory: Memory, now: int) -> dict[str, object]:
+    """What the entry says of its memory's life, as values of the memory.  Raises InvalidInput."""
+    expires_at = memory.expires_at
+    if entry.expires_at is not None:
+        expires_at = NEVER if entry.expires_at == NEVER else check_time(entry.expires_at, "expires_at")
+    values: dict[str, object] = {
+        "expires_at": expires_at,
+        "updated_at": check_time(entry.updated_at or now, "updated_at"),
+    }
+    # An export does not say who set the priority; what differs from the type's was set by somebody.
+    if memory.priority == memory.memory_type.default_priority:
+        values["priority_set_by"] = "type"
+    if entry.archived or expires_at <= now:
+        reason = entry.archive_reason if entry.archived and entry.archive_reason in _REASONS else EXPIRED
+        values |= {
+            "archived_at": check_time(entry.archived_at or now, "archived_at"),
+            "archive_reason": reason,
+        }
+    return values
+
+
+def _with_free_id(ready: _Ready, standing: _Standing) -> _Ready:
+    """The memory with a derived id when the one it brought belongs to something else."""
+    memory = ready.memory
+    owner = standing.agents.get(memory.id)
+    is_part_of_another = owner is None and memory.id in standing.row_ids
+    if not ready.own or (owner in (None, memory.agent_id) and not is_part_of_another):
+        return ready
+    return _Ready(msgspec.structs.replace(memory, id=derived_id(memory)), own=False)
+
+
+def _is_there(ready: _Ready, standing: _Standing) -> bool:
+    memory = ready.memory
+    if standing.agents.get(memory.id) == memory.agent_id:
+        return True
+    text = (memory.agent_id, memory.content_hash, *place_of(memory))
+    return not ready.own and text in standing.texts
+
+
+def _is_repeated(ready: _Ready, seen: set[int]) -> bool:
+    """Whether the import has brought this memory before; 8 bytes of each id are remembered."""
+    key = int(ready.memory.id.replace("-", "")[:16], 16)
+    known = key in seen
+    seen.add(key)
+    return known
+
+
+def _standing_of(rows: Sequence[tuple[object, ...]]) -> _Standing:
+    standing = _Standing({}, set(), set())
+    for row_id, parent, agent, digest, session, source, position in rows:
+        standing.agents[str(parent)] = str(agent)
+        standing.row_ids.add(str(row_id))
+        key = source_key(_text(source), _text(session), _whole(position))
+        standing.texts.add((str(agent), str(digest), key, _whole(position)))
+    return standing
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _whole(value: object) -> int | None:
+    return value if isinstance(value, int) else None
+
+
+def _is_id(raw: str | None) -> bool:
+    """Whether it is a UUID in the form we write."""
+    try:
+        return raw is not None and str(uuid.UUID(raw)) == raw
+    except ValueError:
+        return False
+
+
+def _place_in(entry: Record) -> str:
+    """Where an entry stands, as far as that can be told without repeating what it says."""
+    if _is_id(entry.id):
+        return f"entry {entry.id}"
+    position = entry.memory.position
+    return "an entry" if position is None else f"an entry at position {position}"
