@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from noesis.errors import InvalidInput, NoesisError, StoreError
-from noesis.import_places import Part, Place, stem_of
+from noesis.import_places import Part, Place
 from noesis.import_values import Course, Recipients
 from noesis.mirroring import bounded
 from noesis.reading import FileReader
@@ -25,12 +25,21 @@ from noesis.store.filters import one_of
 from noesis.text.documents import Document, memory_type_of, read_document
 from noesis.text.normalise import content_hash
 
+SINGLE = "upload"
+"""What begins the source of a note that was uploaded alone."""
+
 
 class DocumentImport:
     """Reads folders of notes, and single ones, with the same notebook as the followed folders."""
 
     def __init__(
-        self, store: Store, roots: Roots, book: Book, reader: FileReader, redacting: Redacting, settings: Settings
+        self,
+        store: Store,
+        roots: Roots,
+        book: Book,
+        reader: FileReader,
+        redacting: Redacting,
+        settings: Settings,
     ) -> None:
         self._store = store
         self._roots = roots
@@ -52,7 +61,11 @@ class DocumentImport:
             paths = await asyncio.to_thread(self._paths, opened, part.place, below, course)
             for done, path in enumerate(paths, start=1):
                 try:
-                    await (self._look(opened, path, redactor, course) if course.dry else self._file(opened, path, course))
+                    await (
+                        self._look(opened, path, redactor, course)
+                        if course.dry
+                        else self._file(opened, path, course)
+                    )
                 except StoreError:
                     raise
                 except NoesisError as error:
@@ -67,9 +80,11 @@ class DocumentImport:
         key that it would have if it were, so that following it later brings nothing twice.
         """
         if place.upload:
-            label = stem_of(place.label)
+            label = SINGLE if place.relative else place.label
             key = key_of("markdown", agent, f"upload:{label}")
-            return Root(key=key, kind="markdown", agent=agent, path=str(place.folder), label=label), place.relative
+            return Root(
+                key=key, kind="markdown", agent=agent, path=str(place.folder), label=label
+            ), place.relative
         known = await self._roots.all()
         for root in known:
             if root.kind != "markdown" or root.agent != agent or not place.path.is_relative_to(root.path):
@@ -78,7 +93,9 @@ class DocumentImport:
             if not place.relative or is_wanted(root, below):
                 return root, "" if below == "." else below
         key = key_of("markdown", agent, str(place.folder))
-        root = Root(key=key, kind="markdown", agent=agent, path=str(place.folder), label=place.folder.name or "root")
+        root = Root(
+            key=key, kind="markdown", agent=agent, path=str(place.folder), label=place.folder.name or "root"
+        )
         return labelled(root, known), place.relative
 
     def _paths(self, opened: OpenedRoot, place: Place, below: str, course: Course) -> list[str]:
@@ -99,8 +116,10 @@ class DocumentImport:
 
     async def _file(self, opened: OpenedRoot, path: str, course: Course) -> None:
         root = opened.root
-        # Not what is noted of the file: an import looks at each memory, whatever was read before.
-        read = await self._reader.document(root, opened, path, None, most_bytes=self._most_bytes)
+        note = await self._book.note(root.key, path)
+        # An import looks at each memory, also of a file that is as it was when it was last read.
+        unsure = None if note is None else msgspec.structs.replace(note, digest=None)
+        read = await self._reader.document(root, opened, path, unsure, most_bytes=self._most_bytes)
         if read.refused is not None:
             raise InvalidInput(f"{read.refused[:1].upper()}{read.refused[1:]}.")
         tally, counts = course.tally, read.memories
@@ -110,7 +129,8 @@ class DocumentImport:
         tally.changed += counts.get("changed", 0)
         tally.already += counts.get("unchanged", 0)
         tally.removed += counts.get("removed", 0)
-        tally.errors += counts.get("left_out", 0)
+        for _ in range(counts.get("left_out", 0)):
+            tally.fail(Unreadable(path, "A section of it may not be stored."))
 
     async def _look(self, opened: OpenedRoot, path: str, redactor: Redactor, course: Course) -> None:
         root = opened.root
@@ -120,7 +140,9 @@ class DocumentImport:
         there = await self._there(filed)
         digests = {note.digest for note in filed if note.memory_id in there}
         fresh = _count(path, document, digests, redactor, root.agent, course)
-        changed = min(fresh, sum(note.memory_id in there for note in filed) - len(digests & _digests(document)))
+        changed = min(
+            fresh, sum(note.memory_id in there for note in filed) - len(digests & _digests(document))
+        )
         course.tally.changed += changed
         course.tally.new += fresh - changed
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path, PurePosixPath
@@ -28,6 +29,7 @@ FOLDER_FORMATS = frozenset((Format.ORIGINAL, Format.BASIC_MEMORY, Format.MARKDOW
 
 _TEXTS = (".md", ".markdown", ".txt")
 _JSONS = (".json", ".ndjson", ".jsonl")
+_NAMED = frozenset((Format.MARKDOWN, Format.BASIC_MEMORY))
 _SQLITE = b"SQLite format 3\0"
 _MARKED = (".json", ".jsonl", ".ndjson", ".sqlite", *_TEXTS)
 _LONGEST_NAME = 128
@@ -95,6 +97,9 @@ class Places:
             found = await asyncio.to_thread(parts_of, place, what.format)
             if not found:
                 raise InvalidInput("Nothing there is of a format that can be imported.", field="format")
+            if place.upload and place.relative and found[0].format in _NAMED:
+                folder = stack.enter_context(self._uploads.folder())
+                found = [Part(await asyncio.to_thread(_named, place, folder), found[0].format)]
             yield found
 
     async def _place(self, what: What, to: Recipients) -> Place:
@@ -116,22 +121,22 @@ class Places:
         followed = await self._following.followed(also_unwatched=True)
         roots = [Path(root).expanduser().resolve() for root in self._settings.import_roots]
         # Another agent's notes may be read into its own memories only.
-        roots += [Path(root.path) for root in followed if to.as_given or root.agent == to.agent]
+        own = (
+            root for root in followed if (to.admits(root.agent) if to.as_given else root.agent == to.agent)
+        )
+        roots += [Path(root.path) for root in own]
         inside = any(real.is_relative_to(root) for root in roots)
         if not inside or real.is_relative_to(data) or data.is_relative_to(real):
             raise Forbidden(_OUTSIDE, field="path")
-        return _place(path, hard_links=False)
+        return _place(real, hard_links=False)
 
     def _unpacked(self, place: Place, kind: Kind, folder: Path) -> Place:
         limits = ArchiveLimits(bytes=self._settings.import_max_mb << 20)
         with place.open() as file:
             files = unpack(file, kind, place.label, folder, _is_wanted, limits)
-        label = stem_of(place.label)
-        # What was only compressed, or packed alone, is one file and not a folder of one.
-        if len(files) == 1:
-            (relative,) = files
-            return Place(folder=folder, relative=relative, label=PurePosixPath(relative).name, upload=True)
-        return Place(folder=folder, label=label, upload=True)
+        if kind == "gzip":
+            return Place(folder=folder, relative=files[0], label=files[0], upload=True)
+        return Place(folder=folder, label=stem_of(place.label), upload=True)
 
 
 def parts_of(place: Place, wanted: Format | None) -> list[Part]:
@@ -179,6 +184,13 @@ def _format_of(place: Place) -> Format | None:
 def _archive_kind(place: Place) -> Kind | None:
     with place.open() as file:
         return archive_kind(file)
+
+
+def _named(place: Place, folder: Path) -> Place:
+    """A copy of an upload under the name that it came with, which its memories are to name as their source."""
+    with place.open() as file, (folder / place.label).open("xb") as copy:
+        shutil.copyfileobj(file, copy)
+    return msgspec.structs.replace(place, folder=folder, relative=place.label)
 
 
 def _place(path: Path, *, hard_links: bool) -> Place:

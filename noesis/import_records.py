@@ -146,7 +146,7 @@ class RecordImport:
                 course.tally.by_type[each.memory.memory_type.value] += 1
                 course.tally.by_agent[each.memory.agent_id] += 1
             free = _with_free_id(each, standing)
-            if _is_there(free, standing) or _is_repeated(free, seen):
+            if _is_there(free, standing) or (course.dry and _is_repeated(free, seen)):
                 course.tally.already += 1
             else:
                 new.append(free)
@@ -255,8 +255,8 @@ def _is_there(ready: _Ready, standing: _Standing) -> bool:
 
 
 def _is_repeated(ready: _Ready, seen: set[int]) -> bool:
-    """Whether the import has brought this memory before; 8 bytes of each id are remembered."""
-    key = int(ready.memory.id.replace("-", "")[:16], 16)
+    """Whether the import has brought this memory before; a hash of each id is remembered."""
+    key = hash(ready.memory.id)
     known = key in seen
     seen.add(key)
     return known

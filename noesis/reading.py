@@ -56,12 +56,12 @@ class FileReader:
         file = await asyncio.to_thread(opened.read_text, path, most_bytes)
         seen = self._note(path, file.stamp, digest=file.digest)
         if note is not None and note.state == "indexed" and note.digest == file.digest:
-            await self._book.write(root.key, [seen])
+            await self._book.write(root.key, seen)
             return Read(unchanged=True)
         if len(source) > MAX_NAME_CHARS:
             return await self._refuse(root, seen, _TOO_LONG)
         document = await asyncio.to_thread(read_document, path, file.text)
-        filed = await self._book.sections(root.key, path)
+        filed = [] if note is None else await self._book.sections(root.key, path)
         facts = FileFacts(
             agent=root.agent, source=source, name=path, modified_ms=file.stamp.modified_ns // 1_000_000
         )
@@ -117,7 +117,7 @@ class FileReader:
                 progress=msgspec.json.encode(progress()).decode(),
                 skipped=skipped,
             )
-            await self._book.write(root.key, [seen])
+            await self._book.write(root.key, seen)
             if whole or stop():
                 return Read(memories=_told(captures), unchanged=not captures.stored)
 

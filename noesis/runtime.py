@@ -23,6 +23,11 @@ from noesis.errors import SettingsError
 from noesis.filling import Filling
 from noesis.following import Following
 from noesis.health import HealthCheck, said_of
+from noesis.import_documents import DocumentImport
+from noesis.import_places import Places
+from noesis.import_records import RecordImport
+from noesis.import_turns import TurnImport
+from noesis.importing import Importing
 from noesis.inbox import Inbox
 from noesis.indexing import Indexing
 from noesis.jobs import Jobs
@@ -41,6 +46,7 @@ from noesis.sources.roots import Roots
 from noesis.stats import Statistics
 from noesis.store import IndexPolicy, Store
 from noesis.tokens import Tokens
+from noesis.uploads import Uploads
 from noesis.vectors import QUERY_DEADLINE_S, Vectors
 from noesis.watch_signs import WatchSigns
 from noesis.why_not import WhyNot
@@ -53,7 +59,7 @@ def system_now_ms() -> int:
 
 
 class Inflow(msgspec.Struct, kw_only=True):
-    """What brings memories in by itself: capture, the inbox, and the places that are followed."""
+    """What brings memories in: capture, the inbox, the places that are followed, and imports."""
 
     inbox: Inbox
     capturing: Capturing
@@ -62,6 +68,8 @@ class Inflow(msgspec.Struct, kw_only=True):
     scanning: Scanning
     signs: WatchSigns
     health: SourceHealth
+    uploads: Uploads
+    importing: Importing
 
 
 class Noesis(msgspec.Struct, kw_only=True):
@@ -196,14 +204,25 @@ def _inflow(
     most_bytes = settings.max_file_mb << 20
     scanning = Scanning(roots, book, reader, mirror, opened.activity, now_ms, most_bytes=most_bytes)
     signs = WatchSigns(control, now_ms)
+    following = Following(roots, book, mirror, settings, environ, now_ms)
+    uploads = Uploads(settings.data_dir / "uploads", now_ms, most_bytes=settings.import_max_mb << 20)
     return Inflow(
         inbox=inbox,
         capturing=capturing,
         roots=roots,
-        following=Following(roots, book, mirror, settings, environ, now_ms),
+        following=following,
         scanning=scanning,
         signs=signs,
         health=SourceHealth(scanning, signs, now_ms),
+        uploads=uploads,
+        importing=Importing(
+            Places(following, uploads, settings),
+            records=RecordImport(opened.store, opened.vectors, redacting, settings, now_ms),
+            turns=TurnImport(control, capturing),
+            documents=DocumentImport(opened.store, roots, book, reader, redacting, settings),
+            following=following,
+            scanning=scanning,
+        ),
     )
 
 

@@ -19,7 +19,7 @@ from noesis.sources.looking import Look, OpenedRoot, RootMissing, look, open_roo
 from noesis.sources.roots import Root, Roots
 from noesis.tasks import end_tasks
 
-_AT_ONCE = 16
+_AT_ONCE = 64
 _FIRST_RETRY_MS = 30_000
 _LAST_RETRY_MS = 6 * 3_600_000
 _PROBLEMS_SHOWN = 20
@@ -187,6 +187,7 @@ class _Scan:
         for new, old in difference.renamed.items():
             stamp = seen.files[new]
             await self._rename(old, new, Stamp.unread(stamp) if new in changed else stamp)
+            notes[new] = msgspec.structs.replace(notes[old], path=new)
         await self._read_all(difference.changed, seen.files, notes)
         if not self._stop():
             await self._forget(difference.gone, len(notes))
@@ -268,7 +269,7 @@ class _Scan:
         failed = msgspec.structs.replace(
             before, stamp=stamp, state="failed", reason=reason, tries=tries, retry_at=now + wait, read_at=now
         )
-        await self._of._book.write(self._root.key, [failed])
+        await self._of._book.write(self._root.key, failed)
         self._result.failed += 1
 
     async def _forget(self, gone: Sequence[str], known: int) -> None:

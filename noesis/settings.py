@@ -158,6 +158,19 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     max_file_mb: Annotated[
         int, About("Largest Markdown or text file that is read, in MB; larger ones are reported", 1, 1024)
     ] = 16
+    import_roots: Annotated[
+        tuple[str, ...],
+        About(
+            "Folders of the server that an import may read, comma-separated, besides OpenClaw's and those"
+            " that are followed for the same agent"
+        ),
+    ] = ()
+    import_max_mb: Annotated[
+        int,
+        About(
+            "Largest file that is uploaded to be imported, and the most it may inflate to, in MB", 1, 102_400
+        ),
+    ] = 1024
     log_level: Annotated[
         str, About("Least level that is logged", choices=("debug", "info", "warning", "error"))
     ] = "info"

@@ -10,7 +10,15 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from noesis.errors import InvalidInput, NotFound, StoreError, StoreFull, StoreReadOnly, TooLarge, TooManyRequests
+from noesis.errors import (
+    InvalidInput,
+    NotFound,
+    StoreError,
+    StoreFull,
+    StoreReadOnly,
+    TooLarge,
+    TooManyRequests,
+)
 
 MAX_AGE_MS = 86_400_000
 """What nobody fetched within a day is thrown away."""
@@ -56,7 +64,9 @@ class Uploads:
             if size > self._most_bytes:
                 raise TooLarge(f"An upload may have at most {self._most_bytes >> 20:,} MB.")
             if waiting + size > _WAITING * self._most_bytes:
-                raise TooManyRequests("Other uploads wait to be imported and fill the room there is for them.")
+                raise TooManyRequests(
+                    "Other uploads wait to be imported and fill the room there is for them."
+                )
             await asyncio.to_thread(write, piece)
         return size
 

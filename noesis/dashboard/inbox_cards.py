@@ -65,11 +65,12 @@ def card(waiting: Waiting, now_ms: int) -> Card:
 
 
 def reason_words(reasons: tuple[str, ...]) -> str:
-    """Why it waits, to be read after `It`."""
-    said = [_REASONS.get(reason, reason) for reason in reasons if reason]
+    """Why it waits, as a sentence."""
+    said = [_REASONS.get(reason, f"was held for this: {reason}") for reason in reasons if reason]
     if not said:
-        return "waits to be looked at"
-    return said[0] if len(said) == 1 else f"{', '.join(said[:-1])}, and {said[-1]}"
+        return "Waits to be looked at."
+    because = said[0] if len(said) == 1 else f"{', '.join(said[:-1])}, and {said[-1]}"
+    return f"Waits because it {because}."
 
 
 def cut(text: str) -> int:

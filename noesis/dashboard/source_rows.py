@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Sequence
 
 import msgspec
 
@@ -90,7 +90,8 @@ def state_of(fresh: Freshness, now_ms: int, *, is_watched: bool = True) -> State
     """The gravest that can be said of a place."""
     root = fresh.root
     if not fresh.available:
-        return State(words="cannot be reached", tone="bad", more=root.note or "Nothing of it was removed.")
+        more = f"{root.note or ''} Nothing of it was removed.".lstrip()
+        return State(words="cannot be reached", tone="bad", more=more)
     if root.held:
         return State(words=f"{counted(root.held)} vanished at once", tone="warn")
     if not is_watched:
@@ -118,6 +119,15 @@ def _behind(fresh: Freshness, now_ms: int) -> State | None:
 def counted(files: int) -> str:
     """`1 file`, `1,200 files`."""
     return f"{files:,} file{'' if files == 1 else 's'}"
+
+
+def summary(found: Sequence[Freshness]) -> str | None:
+    """How much of all that can be looked at is in memory as it lies there; None when nothing can."""
+    seen = [fresh for fresh in found if fresh.available]
+    if not seen:
+        return None
+    indexed = sum(fresh.indexed for fresh in seen)
+    return f"{indexed:,} of {counted(sum(fresh.on_disk for fresh in seen))} in memory as they are."
 
 
 def _figures(fresh: Freshness) -> tuple[tuple[str, str], ...]:

@@ -10,7 +10,7 @@ from noesis.dashboard import source_form
 from noesis.dashboard.forms import read_form
 from noesis.dashboard.rendering import PageRequest, page, see
 from noesis.dashboard.source_form import SourceForm
-from noesis.dashboard.source_rows import KINDS, VANISHED, counted, forgets, place_row, watcher_line
+from noesis.dashboard.source_rows import KINDS, VANISHED, counted, forgets, place_row, summary, watcher_line
 from noesis.errors import InvalidInput
 from noesis.runtime import Noesis
 
@@ -30,8 +30,7 @@ async def show_sources(request: PageRequest, noesis: Wired) -> Response[str]:
         "sources.html",
         here=HERE,
         places=[place_row(fresh, watched, now) for fresh in found],
-        on_disk=counted(sum(fresh.on_disk for fresh in found)),
-        indexed=f"{sum(fresh.indexed for fresh in found):,}",
+        summary=summary(found),
         watcher=watcher_line(await inflow.signs.read(), now),
         trouble=[(str(problem.path), problem.reason) for problem in inflow.following.problems],
         vanished=VANISHED,

@@ -16,7 +16,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import BinaryIO, Literal, cast
+from typing import BinaryIO, Literal, Protocol, cast
 
 import msgspec
 
@@ -45,6 +45,10 @@ class ArchiveLimits(msgspec.Struct, frozen=True, kw_only=True):
     bytes: int
     entries: int = 20_000
     ratio: int = 200
+
+
+class _Readable(Protocol):
+    def read(self, size: int, /) -> bytes: ...
 
 
 class BadArchive(InvalidInput):
@@ -142,14 +146,14 @@ class _Header(tarfile.TarInfo):
 
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> _Header:
-        made = cast(_Header, super().frombuf(buf, encoding, errors))
+        made = super().frombuf(buf, encoding, errors)
         if made.type in _HEADER_TYPES and not 0 <= made.size <= _LONGEST_HEADER:
             raise _bad(made.name, "has a header of a length that no name needs")
         return made
 
 
 def _untar(file: BinaryIO, name: str, folder: Path, wanted: Wanted, budget: _Budget) -> Iterator[str]:
-    stream = cast(BinaryIO, _Counted(file, budget, name))
+    stream = cast("BinaryIO", _Counted(file, budget, name))
     with tarfile.open(fileobj=stream, mode="r|", tarinfo=_Header) as archive:
         for entry in archive:
             steps = budget.entry(entry.name)
@@ -163,7 +167,7 @@ def _untar(file: BinaryIO, name: str, folder: Path, wanted: Wanted, budget: _Bud
                 content = archive.extractfile(entry)
                 assert content is not None
                 with content:
-                    yield _write(folder, steps, iter(lambda: content.read(_PIECE), b""), entry.name)
+                    yield _write(folder, steps, _pieces(content), entry.name)
 
 
 def _unzip(file: BinaryIO, _name: str, folder: Path, wanted: Wanted, budget: _Budget) -> Iterator[str]:
@@ -177,14 +181,18 @@ def _unzip(file: BinaryIO, _name: str, folder: Path, wanted: Wanted, budget: _Bu
             if entry.is_dir() or not _is_for_us(steps, wanted):
                 continue
             with archive.open(entry) as content:
-                pieces = _spent(iter(lambda: content.read(_PIECE), b""), budget, entry.filename)
+                pieces = _spent(_pieces(content), budget, entry.filename)
                 yield _write(folder, steps, pieces, entry.filename)
 
 
 def _gunzip(file: BinaryIO, name: str, folder: Path, _wanted: Wanted, budget: _Budget) -> Iterator[str]:
     plain = name[:-3] if name.lower().endswith(".gz") else name
     content = _Counted(file, budget, name)
-    yield _write(folder, budget.entry(plain), iter(lambda: content.read(_PIECE), b""), name)
+    yield _write(folder, budget.entry(plain), _pieces(content), name)
+
+
+def _pieces(content: _Readable) -> Iterator[bytes]:
+    return iter(lambda: content.read(_PIECE), b"")
 
 
 def _spent(pieces: Iterator[bytes], budget: _Budget, raw: str) -> Iterator[bytes]:

@@ -9,11 +9,13 @@ from typing import Any, Literal
 import msgspec
 import sqlalchemy as sa
 
+from noesis.collecting import Collector
 from noesis.control import Control, metadata
 from noesis.sources.roots import KEY_CHARS
 from noesis.sources.safe_files import Found
 
 _WHOLE = 2**63 - 1
+_NOTES_AT_ONCE = 256
 
 State = Literal["indexed", "failed", "refused"]
 
@@ -118,11 +120,21 @@ class SectionNote(msgspec.Struct, frozen=True, kw_only=True):
     heading: tuple[str, ...] = ()
 
 
+class _Entry(msgspec.Struct, frozen=True):
+    """A note to write; `sections` None leaves those of the file as they are."""
+
+    root: str
+    note: FileNote
+    sections: Sequence[SectionNote] | None
+
+
 class Book:
     """Keeps the notes."""
 
     def __init__(self, control: Control) -> None:
         self._control = control
+        # Each commit waits for the disk: notes that come together go in one.
+        self._writing: Collector[_Entry, None] = Collector(self._put, most=_NOTES_AT_ONCE)
 
     async def notes(self, root: str) -> dict[str, FileNote]:
         """All files of a root by path."""
@@ -136,10 +148,17 @@ class Book:
         row = await self._control.read(lambda connection: connection.execute(query).mappings().first())
         return None if row is None else _note(row)
 
-    async def write(self, root: str, notes: Sequence[FileNote]) -> None:
-        """Note files as they were read."""
-        if notes:
-            await self._control.run(lambda connection: _put_files(connection, root, notes))
+    async def write(self, root: str, note: FileNote) -> None:
+        """Note a file as it was read; its sections stay."""
+        await self._writing.submit(_Entry(root, note, None))
+
+    async def file(self, root: str, note: FileNote, filed: Sequence[SectionNote]) -> None:
+        """Note a file and the sections that it gave, in place of those before."""
+        await self._writing.submit(_Entry(root, note, filed))
+
+    async def _put(self, entries: list[_Entry]) -> list[None]:
+        await self._control.run(lambda connection: _put_entries(connection, entries))
+        return [None] * len(entries)
 
     async def sections(self, root: str, path: str) -> list[SectionNote]:
         """The filed sections of a file, in order."""
@@ -159,19 +178,6 @@ class Book:
             )
             for row in rows
         ]
-
-    async def file(self, root: str, note: FileNote, filed: Sequence[SectionNote]) -> None:
-        """Note a file and the sections that it gave, in place of those before."""
-
-        def put(connection: sa.Connection) -> None:
-            _put_files(connection, root, [note])
-            _drop_sections(connection, root, [note.path])
-            if filed:
-                connection.execute(
-                    sa.insert(sections), [_section_values(root, note.path, section) for section in filed]
-                )
-
-        await self._control.run(put)
 
     async def forget(self, root: str, paths: Sequence[str]) -> None:
         """Drop the notes of files that are gone."""
@@ -209,11 +215,18 @@ class Book:
         await self._control.run(move)
 
 
-def _put_files(connection: sa.Connection, root: str, notes: Iterable[FileNote]) -> None:
-    values = [_file_values(root, note) for note in notes]
-    for each in values:
-        connection.execute(sa.delete(files).where(files.c.root == root, files.c.path == each["path"]))
-    connection.execute(sa.insert(files), values)
+def _put_entries(connection: sa.Connection, entries: Sequence[_Entry]) -> None:
+    """Several notes at once; of one file the last counts."""
+    notes = {(entry.root, entry.note.path): entry.note for entry in entries}
+    filed = {(entry.root, entry.note.path): entry.sections for entry in entries if entry.sections is not None}
+    for root, path in notes:
+        connection.execute(sa.delete(files).where(files.c.root == root, files.c.path == path))
+    connection.execute(sa.insert(files), [_file_values(root, note) for (root, _), note in notes.items()])
+    for root, path in filed:
+        _drop_sections(connection, root, [path])
+    rows = [_section_values(*place, section) for place, found in filed.items() for section in found]
+    if rows:
+        connection.execute(sa.insert(sections), rows)
 
 
 def _drop_sections(connection: sa.Connection, root: str, paths: Iterable[str]) -> None:

@@ -43,6 +43,8 @@ def chunk_text(
     """
     if not text:
         return []
+    if _most_words(text) <= max_words and (fits is None or fits(text)):
+        return [Chunk(text, 0, len(text))]
     return _Cutter(text, max_words, overlap_words, fits).chunks()
 
 
@@ -177,6 +179,11 @@ class _Cutter:
             if self._block_starts[number] >= end:
                 return
             yield self._blocks[number]
+
+
+def _most_words(text: str) -> int:
+    """At least as many as there are words; a look that tells for most texts that they need not be cut."""
+    return len(text) if not text.isascii() else len(text.split()) + len(text) // LONGEST_WORD
 
 
 def _always(_text: str) -> bool:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from functools import partial
+from collections.abc import Iterable, Iterator
 from typing import Literal
 
 import msgspec
@@ -12,14 +11,10 @@ import msgspec
 from noesis.errors import InvalidInput
 from noesis.text import assignments
 from noesis.text.normalise import refuse_surrogates
-from noesis.text.secret_patterns import SHAPES, Secret, find_shape
+from noesis.text.secret_patterns import SHAPES, Secret, find_shape, shapes_in
 
 Policy = Literal["redact", "block", "off"]
 
-_FINDERS: tuple[assignments.Finder, ...] = (
-    *(partial(find_shape, shape) for shape in SHAPES),
-    *assignments.FINDERS,
-)
 # A replacement can set free what stood glued to the secret; real text needs one further pass at most.
 _MOST_PASSES = 8
 
@@ -59,11 +54,19 @@ def redact(text: str, policy: Policy) -> Redaction:
 
 
 def _redact_once(data: bytes, counts: Counter[str]) -> bytes:
-    for find in _FINDERS:
-        secrets = list(find(data))
-        if secrets:
-            data = b"".join(_replaced(data, secrets, counts))
+    number = 0
+    # Looked for again after each replacement, which may set free what stood glued to the secret.
+    while (number := next((each for each in shapes_in(data) if each >= number), -1)) >= 0:
+        data = _without(find_shape(SHAPES[number], data), data, counts)
+        number += 1
+    for find in assignments.FINDERS:
+        data = _without(find(data), data, counts)
     return data
+
+
+def _without(found: Iterable[Secret], data: bytes, counts: Counter[str]) -> bytes:
+    secrets = list(found)
+    return b"".join(_replaced(data, secrets, counts)) if secrets else data
 
 
 def _replaced(data: bytes, secrets: list[Secret], counts: Counter[str]) -> Iterator[bytes]:

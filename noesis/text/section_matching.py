@@ -135,6 +135,8 @@ class _Matcher:
 
     def _similar(self) -> list[Pair]:
         """The pairs that are similar enough among those that share a trigram which not too many have."""
+        if not self._free_old:
+            return []
         having: dict[tuple[str, ...], list[int]] = defaultdict(list)
         for before in self._free_old:
             for trigram in self._trigrams_of(self._old[before].text):

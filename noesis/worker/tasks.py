@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import time
 from typing import Any
 
 import msgspec
 
 from noesis.errors import EmbedderError, StoreBusy
+from noesis.importing import from_args
 from noesis.runtime import Noesis
 from noesis.settings import Settings
 from noesis.worker.crons import Cron
@@ -46,6 +48,7 @@ async def upkeep(context: JobContext, force: bool = False) -> dict[str, Any]:
         # Another process is at it, which is as good.
         return {"optimized": 0}
     await noesis.jobs.prune(max_age_ms=30 * DAY_MS, keep=10_000)
+    await asyncio.to_thread(noesis.inflow.uploads.sweep)
     await noesis.activity.prune(max_age_ms=90 * DAY_MS, keep=100_000)
     return {"optimized": optimized}
 
@@ -64,6 +67,16 @@ async def scan_all(context: JobContext) -> dict[str, Any]:
     for root in roots:
         await noesis.jobs.enqueue("scan_source", key=f"scan:{root.key}", args={"root": root.key})
     return {"sources": len(roots)}
+
+
+async def import_memories(context: JobContext, **args: Any) -> dict[str, Any]:
+    """Bring in a file, a folder or OpenClaw's places; what was uploaded for it is thrown away once it is in."""
+    noesis: Noesis = context.runtime
+    what, to = from_args(args)
+    done = await noesis.inflow.importing.run(what, to, context.progress, context.cancelled)
+    if what.upload is not None and done.whole:
+        noesis.inflow.uploads.discard(what.upload)
+    return msgspec.to_builtins(done)  # type: ignore[no-any-return]
 
 
 async def _texts_wait(noesis: Noesis) -> bool:
@@ -85,6 +98,7 @@ HANDLERS = {
     "prepare_model": Handler(run=prepare_model, timeout_s=6 * 3600.0, max_attempts=1, concurrency=1),
     "scan_source": Handler(run=scan_source, timeout_s=24 * 3600.0, max_attempts=20),
     "scan_all": Handler(run=scan_all, concurrency=1),
+    "import": Handler(run=import_memories, timeout_s=24 * 3600.0, max_attempts=20, concurrency=1),
     "upkeep": Handler(run=upkeep, timeout_s=3600.0, concurrency=1),
 }
 

@@ -26,7 +26,11 @@ PUBLIC = {
 }
 EITHER = {("GET", "/docs"), ("GET", "/openapi.json")}
 TOKEN_OUTSIDE_THE_API = {("GET", "/health")}
-GATEWAY = {("GET", "/api/v1/jobs"), ("GET", "/api/v1/jobs/{job_id}")}
+GATEWAY = {
+    ("GET", "/api/v1/jobs"),
+    ("GET", "/api/v1/jobs/{job_id}"),
+    ("POST", "/api/v1/imports"),
+}
 ADMIN = {
     ("DELETE", "/api/v1/tokens/{token_id}"),
     ("GET", "/api/v1/agents"),

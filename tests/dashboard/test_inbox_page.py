@@ -62,10 +62,10 @@ async def test_a_card_tells_everything_in_words(admin: httpx.AsyncClient, noesis
 @pytest.mark.parametrize(
     ("reason", "words"),
     [
-        ("junk", "It holds hardly any words."),
-        ("hidden characters", "It holds hidden characters."),
-        ("something new", "It something new."),
-        ("", "It waits to be looked at."),
+        ("junk", "Waits because it holds hardly any words."),
+        ("hidden characters", "Waits because it holds hidden characters."),
+        ("something new", "Waits because it was held for this: something new."),
+        ("", "Waits to be looked at."),
     ],
 )
 async def test_each_reason_has_words(

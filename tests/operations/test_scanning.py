@@ -281,8 +281,8 @@ async def test_a_daily_note_that_met_an_absent_embedder_is_found_by_meaning_late
 async def test_a_scan_that_is_stopped_goes_on_where_it_was(
     place: Place, alpha: httpx.AsyncClient, embedder: WordEmbedder
 ) -> None:
-    for number in range(40):
-        place.write(f"{number:02}.md", note(f"boat{number}"))
+    for number in range(120):
+        place.write(f"{number:03}.md", note(f"boat{number}"))
     done = 0
 
     def progress(count: int, _total: int | None) -> None:
@@ -292,11 +292,11 @@ async def test_a_scan_that_is_stopped_goes_on_where_it_was(
     scanning = place.product.noesis.inflow.scanning
     await scanning.scan(place.root.key, progress, lambda: done >= 10)
     part = len(await memories(alpha))
-    assert 10 <= part < 40
+    assert 10 <= part < 120
     embedder.seen.clear()
     await place.scan()
-    assert len(await memories(alpha)) == 40
-    assert len(embedder.seen) == 40 - part
+    assert len(await memories(alpha)) == 120
+    assert len(embedder.seen) == 120 - part
 
 
 async def test_a_forgotten_place_is_left_alone_and_its_memories_stay_or_go_as_told(
