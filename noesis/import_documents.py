@@ -25,6 +25,9 @@ from noesis.store.filters import one_of
 from noesis.text.documents import Document, memory_type_of, read_document
 from noesis.text.normalise import content_hash
 
+_AT_ONCE = 16
+"""Files whose sections are embedded and committed together."""
+
 SINGLE = "upload"
 """What begins the source of a note that was uploaded alone."""
 
@@ -59,19 +62,22 @@ class DocumentImport:
         handle = await asyncio.to_thread(safe_files.open_root, Path(root.path))
         with OpenedRoot(root, handle) as opened:
             paths = await asyncio.to_thread(self._paths, opened, part.place, below, course)
-            for done, path in enumerate(paths, start=1):
-                try:
-                    await (
-                        self._look(opened, path, redactor, course)
-                        if course.dry
-                        else self._file(opened, path, course)
-                    )
-                except StoreError:
-                    raise
-                except NoesisError as error:
-                    course.tally.fail(Unreadable(path, error.message))
-                if not course.goes_on(done, len(paths)):
+            for start in range(0, len(paths), _AT_ONCE):
+                some = paths[start : start + _AT_ONCE]
+                await asyncio.gather(*(self._note(opened, path, redactor, course) for path in some))
+                if not course.goes_on(start + len(some), len(paths)):
                     break
+
+    async def _note(self, opened: OpenedRoot, path: str, redactor: Redactor, course: Course) -> None:
+        try:
+            if course.dry:
+                await self._look(opened, path, redactor, course)
+            else:
+                await self._file(opened, path, course)
+        except StoreError:
+            raise
+        except NoesisError as error:
+            course.tally.fail(Unreadable(path, error.message))
 
     async def _root(self, place: Place, agent: str) -> tuple[Root, str]:
         """The place as a root, and the path in it below which files are imported.

@@ -136,7 +136,10 @@ def test_a_text_is_let_in_without_javascript(window: Opener, served: Served) -> 
 
 
 def test_payloads_are_text_in_the_inbox(window: Opener, served: Served) -> None:
-    ids = [hold(served, f"payload {text}", origin=text, session=text) for text in PAYLOADS]
+    for text in PAYLOADS:
+        hold(served, f"payload {text}", origin=text, session=text)
+    together = "\n\n".join(PAYLOADS)
+    waiting_id = hold(served, together, origin=together[:512])
     with window() as visitor:
         address: str | None = "/inbox"
         seen = 0
@@ -146,12 +149,13 @@ def test_payloads_are_text_in_the_inbox(window: Opener, served: Served) -> None:
             seen += page.get_by_role("article").count()
             older = page.get_by_role("link", name="Older texts")
             address = older.get_attribute("href") if older.count() else None
-        assert seen == len(PAYLOADS)
-        for waiting_id, text in zip(ids, PAYLOADS, strict=True):
-            page = visitor.goto(f"/inbox/{waiting_id}/edit")
-            assert page.locator("#text").input_value() == f"payload {text}"
-            assert_inert(visitor, page)
-            assert_inert(visitor, visitor.goto(f"/inbox/{waiting_id}/always"))
+        assert seen == len(PAYLOADS) + 1
+        page = visitor.goto(f"/inbox/{waiting_id}/edit")
+        assert page.locator("#text").input_value() == together
+        assert_inert(visitor, page)
+        page = visitor.goto(f"/inbox/{waiting_id}/always")
+        page.get_by_text("The other").click()
+        assert_inert(visitor, page)
 
 
 def test_payloads_are_text_in_names_and_paths(window: Opener, served: Served, tmp_path: Path) -> None:
@@ -173,13 +177,14 @@ def test_payloads_are_text_in_names_and_paths(window: Opener, served: Served, tm
         for opener in page.locator(".problems > summary").all():
             opener.click()
         assert_inert(visitor, page)
-        for key in keys:
+        for key in keys[:8]:
             assert_inert(visitor, visitor.goto(f"/sources/{key}/forget"))
-        for text in PAYLOADS:
-            page = visitor.goto("/sources/new")
-            for field in ("path", "agent", "label"):
-                page.locator(f"#{field}").fill(text)
-            page.get_by_role("button", name="Follow it").click()
-            expect(page.locator(".mistake")).to_have_count(1)
-            assert page.locator("#label").input_value() == text
-            assert_inert(visitor, page)
+        together = " ".join(PAYLOADS)
+        page = visitor.goto("/sources/new")
+        for field in ("path", "agent", "label"):
+            page.locator(f"#{field}").fill(together)
+        page.get_by_role("button", name="Follow it").click()
+        expect(page.locator(".mistake")).to_have_count(1)
+        assert page.locator("#path").input_value() == together
+        assert page.locator("#label").input_value() == together
+        assert_inert(visitor, page)

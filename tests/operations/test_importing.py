@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import uuid
 from collections.abc import Callable
@@ -98,8 +99,11 @@ def whole_export() -> list[dict[str, Any]]:
     return active + [line(number, **expired) for number in range(2500, 3000)]
 
 
-async def test_an_export_comes_back_whole_and_only_once(noesis: Noesis, tmp_path: Path) -> None:
+async def test_an_export_comes_back_whole_and_only_once(
+    noesis: Noesis, embedder: WordEmbedder, tmp_path: Path
+) -> None:
     """Ids, times, tags, priorities, lives and the archive: count in is count out, and again adds nothing."""
+    embedder.down = True
     lines = whole_export()
     file = export(tmp_path / "all.ndjson", lines)
     planned = await noesis.inflow.importing.plan(What(path=str(file), trusted=True), ANYONE)
@@ -445,8 +449,6 @@ async def test_only_allowed_folders_are_read(rooted: Noesis, tmp_path: Path) -> 
 
 
 async def test_links_and_pipes_in_an_allowed_folder_are_not_read(rooted: Noesis, tmp_path: Path) -> None:
-    import os
-
     folder = tmp_path / "inbox" / "notes"
     folder.mkdir()
     (folder / "a.md").write_text(f"# A\n\n{words(30)}\n")
