@@ -89,7 +89,7 @@ class Places:
         Raises Forbidden for a path where nothing may be imported from, NotFound, and InvalidInput when
         there is nothing of a known format.
         """
-        place = await self._place(what, to)
+        place = await self.place(what, to)
         async with AsyncExitStack() as stack:
             if place.relative and (kind := await asyncio.to_thread(_archive_kind, place)):
                 folder = stack.enter_context(self._uploads.folder())
@@ -102,7 +102,8 @@ class Places:
                 found = [Part(await asyncio.to_thread(_named, place, folder), found[0].format)]
             yield found
 
-    async def _place(self, what: What, to: Recipients) -> Place:
+    async def place(self, what: What, to: Recipients) -> Place:
+        """Where it lies.  Raises Forbidden, NotFound or InvalidInput."""
         if what.upload is not None:
             path = self._uploads.path(what.upload)
             label = upload_name(what.name)
@@ -116,7 +117,7 @@ class Places:
     async def _allowed(self, path: Path, to: Recipients) -> Place:
         if not path.is_absolute():
             raise InvalidInput("path must be absolute: it is a path of the server.", field="path")
-        real = await asyncio.to_thread(path.resolve)
+        real = await asyncio.to_thread(_real, path)
         data = self._settings.data_dir.resolve()
         followed = await self._following.followed(also_unwatched=True)
         roots = [Path(root).expanduser().resolve() for root in self._settings.import_roots]
@@ -191,6 +192,14 @@ def _named(place: Place, folder: Path) -> Place:
     with place.open() as file, (folder / place.label).open("xb") as copy:
         shutil.copyfileobj(file, copy)
     return msgspec.structs.replace(place, folder=folder, relative=place.label)
+
+
+def _real(path: Path) -> Path:
+    """The path without links.  Raises Forbidden when there can be no such path."""
+    try:
+        return path.resolve()
+    except (OSError, ValueError, RuntimeError):
+        raise Forbidden(_OUTSIDE, field="path") from None
 
 
 def _place(path: Path, *, hard_links: bool) -> Place:

@@ -69,6 +69,15 @@ class Importing:
         await self._read(what, to, course)
         return course.tally.plan()
 
+    async def check(self, what: What, to: Recipients) -> None:
+        """Raise at once what `run` would raise for a path or an agent: Forbidden, NotFound or InvalidInput."""
+        if what.openclaw:
+            await self._roots(to)
+            return
+        if not to.as_given:
+            to.one()
+        await self._places.place(what, to)
+
     async def run(self, what: What, to: Recipients, progress: Progress, stop: Stop) -> Imported:
         """Import.  Run again after a kill or a stop it goes on, for what is there is passed over.
 

@@ -12,6 +12,7 @@ from msgspec import UNSET, UnsetType
 from noesis.agents import Policy, Redaction
 from noesis.api.access import ADMIN, Wired
 from noesis.api.memories import ApiRequest
+from noesis.errors import InvalidInput
 from noesis.memory import Role, to_datetime
 from noesis.text.normalise import agent_name
 from noesis.tokens import Token
@@ -151,6 +152,8 @@ async def set_policy(
 ) -> Policy:
     """Allow or forbid an agent to search other agents' memories; say what happens to secrets in its texts."""
     values = {name: value for name, value in msgspec.structs.asdict(data).items() if value is not UNSET}
+    if not values:
+        raise InvalidInput("Name at least one of may_read_across and redaction.")
     policy = msgspec.structs.replace(await noesis.agents.policy(agent_name(agent_id)), **values)
     await noesis.agents.set_policy(policy)
     await noesis.audit.record(request.auth.actor, "policy set", policy.agent)

@@ -68,6 +68,8 @@ async def start_import(
     what = What(path=data.path, openclaw=data.openclaw is not False, format=data.format)
     if not data.apply:
         return await _planned(noesis, what, to)
+    # A job that is bound to fail would tell nobody why in time.
+    await noesis.inflow.importing.check(what, to)
     await noesis.audit.record(request.auth.actor, "import started", to.agent or ANY_AGENT)
     return await _started(noesis, what, to)
 

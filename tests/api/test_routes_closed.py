@@ -30,16 +30,21 @@ GATEWAY = {
     ("GET", "/api/v1/jobs"),
     ("GET", "/api/v1/jobs/{job_id}"),
     ("POST", "/api/v1/imports"),
+    ("POST", "/api/v1/sources/{key}/scan"),
 }
 ADMIN = {
+    ("DELETE", "/api/v1/sources/{key}"),
     ("DELETE", "/api/v1/tokens/{token_id}"),
     ("GET", "/api/v1/agents"),
     ("GET", "/api/v1/audit"),
+    ("GET", "/api/v1/sources"),
     ("GET", "/api/v1/tokens"),
     ("PATCH", "/api/v1/agents/{agent_id}"),
+    ("PATCH", "/api/v1/sources/{key}"),
     ("POST", "/api/v1/jobs/{job_id}/cancel"),
     ("POST", "/api/v1/jobs/{job_id}/retry"),
     ("POST", "/api/v1/optimize"),
+    ("POST", "/api/v1/sources"),
     ("POST", "/api/v1/tokens"),
 }
 
