@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -44,7 +45,9 @@ class Following:
 
     async def discover(self) -> None:
         """Look for OpenClaw's places; those that are new are remembered."""
-        layout = find_roots(Path(self._environ.get("HOME") or Path.home()), self._surroundings())
+        layout = await asyncio.to_thread(
+            find_roots, Path(self._environ.get("HOME") or Path.home()), self._surroundings()
+        )
         self.problems = layout.problems
         known = await self._roots.all()
         for found in layout.roots:
@@ -81,9 +84,9 @@ class Following:
         place = Path(path)
         if not place.is_absolute():
             raise InvalidInput("path must be absolute: it is a folder of the server.", field="path")
-        if not place.is_dir():
+        real = await asyncio.to_thread(_folder, place)
+        if real is None:
             raise InvalidInput("path is no folder that the server can see.", field="path")
-        real = place.resolve()
         if real == self._settings.data_dir or self._settings.data_dir.is_relative_to(real):
             raise InvalidInput("path holds the server's own data, which is not followed.", field="path")
         name = (label or real.name or "root").strip()[:MAX_LABEL_CHARS]
@@ -116,3 +119,11 @@ class Following:
         home = self._settings.openclaw_home
         own = {} if home is None else {"OPENCLAW_STATE_DIR": str(home.expanduser().absolute())}
         return {**self._environ, **own}
+
+
+def _folder(place: Path) -> Path | None:
+    """The folder without links, None when there is none that can be looked at."""
+    try:
+        return place.resolve() if place.is_dir() else None
+    except (OSError, ValueError):
+        return None

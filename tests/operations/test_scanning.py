@@ -423,6 +423,8 @@ async def test_an_empty_place_is_clean(product: Product, tmp_path: Path, kind: A
 REFUSED: list[tuple[str, Callable[[Path], str]]] = [
     ("relative", lambda _: "notes"),
     ("missing", lambda folder: str(folder / "nowhere")),
+    ("a name too long", lambda folder: str(folder / ("x" * 300))),
+    ("a name with a NUL", lambda folder: f"{folder}/a\0b"),
     ("a file", lambda folder: str(folder / "file.md")),
     ("the server's own", lambda folder: str(folder)),
 ]
