@@ -67,7 +67,7 @@ class Recipients(msgspec.Struct, frozen=True, kw_only=True):
         return record.agent
 
 
-class Problem(msgspec.Struct, frozen=True):
+class EntryProblem(msgspec.Struct, frozen=True):
     """An entry that could not be imported: where it stands and why, never what it says."""
 
     place: str
@@ -103,7 +103,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     by_agent: dict[str, int] = {}
     by_type: dict[str, int] = {}
     left_out: dict[str, int] = {}
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[EntryProblem, ...] = ()
     places: tuple[WaitingPlace, ...] = ()
     whole: bool = True
 
@@ -128,7 +128,7 @@ class Imported(msgspec.Struct, frozen=True, kw_only=True):
     errors: int = 0
     by_agent: dict[str, int] = {}
     reasons: dict[str, int] = {}
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[EntryProblem, ...] = ()
     whole: bool = True
 
 
@@ -148,14 +148,14 @@ class Tally:
         self.by_agent: Counter[str] = Counter()
         self.by_type: Counter[str] = Counter()
         self.left_out: Counter[str] = Counter()
-        self.problems: list[Problem] = []
+        self.problems: list[EntryProblem] = []
         self.whole = True
 
     def fail(self, found: Unreadable) -> None:
         """Count an entry that cannot be imported."""
         self.errors += 1
         if len(self.problems) < MOST_PROBLEMS:
-            self.problems.append(Problem(found.place, found.reason))
+            self.problems.append(EntryProblem(found.place, found.reason))
 
     def plan(self, places: tuple[WaitingPlace, ...] = ()) -> Plan:
         """The counts as what would be done."""
