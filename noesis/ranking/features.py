@@ -14,12 +14,18 @@ import numpy as np
 
 from noesis.ranking.bm25 import Floats, bm25, rarity
 from noesis.ranking.pool import Indexes, Pool, at, counts_of, lent, shares, stretch
+from noesis.text.dates import fit
 
 _NEAR, _FAR = 0.25, 0.5
 _EXPANDED_FROM, _EXPANDED_TO = 5, 10
 _SESSION_BEST = 5
 _LONGEST = 4.5
 """The logarithm of about 90 words: longer texts count as this long."""
+
+_NEWS = 12.0
+"""A text says as much as so many words of which nothing else has any; more counts as this much."""
+
+_SELF_WORDS = 3.0
 
 
 class Surroundings:
@@ -141,6 +147,30 @@ class Surroundings:
         """How much of the question's rarity three passages in a row hold."""
         return self._rare_share(self.window_counts)
 
+    @cached_property
+    def news(self) -> Floats:
+        """How much a passage says beside the question's terms: the rarity of its other terms, in rarest ones."""
+        pool = self.pool
+        asked = set(pool.terms)
+        new = [set(passage.text.terms) - asked for passage in pool.passages]
+        known = list(set().union(*new))
+        rarities = dict(zip(known, rarity(known, pool.statistics).tolist(), strict=True))
+        rarest = float(np.log1p(2 * pool.statistics.texts + 1))
+        sums = np.array([sum(map(rarities.__getitem__, each)) for each in new])
+        return np.minimum(sums / rarest, _NEWS) / _NEWS
+
+    @cached_property
+    def answered_words(self) -> Floats:
+        """BM25 of what stands before a passage, where that asks."""
+        pool = self.pool
+        return lent(pool.signs.asks * pool.words, pool.before)
+
+    @cached_property
+    def answered_meaning(self) -> Floats:
+        """Similarity of what stands before a passage, where that asks."""
+        pool = self.pool
+        return lent(pool.signs.asks * pool.meaning, pool.before)
+
     def _rare_share(self, counts: Floats) -> Floats:
         total = float(self.pool.rarities.sum())
         held: Floats = ((counts > 0) * self.pool.rarities).sum(axis=1)
@@ -218,6 +248,18 @@ def _length(pool: Pool) -> Floats:
     return lengths
 
 
+def _fitting_date(pool: Pool) -> Floats:
+    dates = pool.question.dates
+    if not dates:
+        return np.zeros(len(pool))
+    return np.array([fit(dates, passage.created_at) for passage in pool.passages])
+
+
+def _by_named_of_self(pool: Pool) -> Floats:
+    shares: Floats = _by(pool, named=True) * np.minimum(pool.signs.self_words / _SELF_WORDS, 1)
+    return shares
+
+
 Feature = Callable[[Pool, Surroundings], Floats]
 
 FEATURES: dict[str, Feature] = {
@@ -258,12 +300,32 @@ FEATURES: dict[str, Feature] = {
     "names_number": lambda pool, _: pool.signs.names_number,
     "expansion_words": lambda _, near: near.expansion_words,
     "expansion_meaning": lambda _, near: near.expansion_meaning,
+    "news": lambda _, near: near.news,
+    "fitting_date": lambda pool, _: _fitting_date(pool),
+    "named_author_of_self": lambda pool, _: _by_named_of_self(pool),
+    "answered_words": lambda _, near: near.answered_words,
+    "answered_meaning": lambda _, near: near.answered_meaning,
+    # Products: what matters only where the other does as well.
+    "named_author_words": lambda pool, _: _by(pool, named=True) * pool.words,
+    "rare_share_words": lambda pool, near: near.rare_share * pool.words,
+    "rare_share_meaning": lambda pool, near: near.rare_share * pool.meaning,
+    "length_words": lambda pool, _: _length(pool) * pool.words,
+    "length_meaning": lambda pool, _: _length(pool) * pool.meaning,
+    "news_words": lambda pool, near: near.news * pool.words,
+    "news_meaning": lambda pool, near: near.news * pool.meaning,
 }
 """Each feature's name and how it is computed; the weights' file names the ones that count."""
 
 
 GROUPS: dict[str, tuple[str, ...]] = {
-    "meaning": ("meaning", "meaning_rank", "expansion_meaning"),
+    "meaning": (
+        "meaning",
+        "meaning_rank",
+        "expansion_meaning",
+        "rare_share_meaning",
+        "length_meaning",
+        "news_meaning",
+    ),
     "words": (
         "words",
         "words_rank",
@@ -272,6 +334,9 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "rarest_term",
         "phrase",
         "expansion_words",
+        "rare_share_words",
+        "length_words",
+        "news_words",
     ),
     "both": ("both_rank",),
     "neighbours": (
@@ -289,12 +354,16 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "wide_meaning",
         "answers",
         "before_question",
+        "answered_words",
+        "answered_meaning",
     ),
     "session": ("session_words", "session_meaning", "session_best", "session_five"),
-    "speaker": ("named_author", "other_author"),
+    "speaker": ("named_author", "other_author", "named_author_of_self", "named_author_words"),
     "form": (
         "length",
+        "news",
         "asks",
+        "fitting_date",
         "names_time",
         "names_number",
         "time_for_when",

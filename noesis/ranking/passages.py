@@ -8,7 +8,8 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from noesis.text.cues import asks, asks_for_number, asks_for_time, names_number, names_time
+from noesis.text.cues import asks, asks_for_number, asks_for_time, names_number, names_time, self_words
+from noesis.text.dates import Dates, dates_named
 from noesis.text.terms import terms, tokens
 
 Vector = npt.NDArray[np.float32]
@@ -17,10 +18,14 @@ _REMEMBERED_TEXTS = 4096
 
 
 class TextFacts(msgspec.Struct, frozen=True):
-    """What is read from a text once: its terms, its length in words, and the signs in it."""
+    """What is read from a text once: its terms, its length in words, and the signs in it.
+
+    `self_words` is how many of the words stand for who says it.
+    """
 
     terms: tuple[str, ...]
     words: int
+    self_words: int
     asks: bool
     names_time: bool
     names_number: bool
@@ -54,13 +59,22 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     words: frozenset[str]
     asks_for_time: bool
     asks_for_number: bool
+    dates: Dates = Dates()
     vector: Vector | None = None
 
 
 @functools.lru_cache(maxsize=_REMEMBERED_TEXTS)
 def facts_of(text: str) -> TextFacts:
     """Read a text."""
-    return TextFacts(tuple(terms(text)), len(tokens(text)), asks(text), names_time(text), names_number(text))
+    words = tokens(text)
+    return TextFacts(
+        terms=tuple(terms(text)),
+        words=len(words),
+        self_words=self_words(words),
+        asks=asks(text),
+        names_time=names_time(text),
+        names_number=names_number(text),
+    )
 
 
 def question_of(text: str, vector: Vector | None) -> Question:
@@ -70,5 +84,6 @@ def question_of(text: str, vector: Vector | None) -> Question:
         words=frozenset(word.removesuffix("'s") for word in tokens(text)),
         asks_for_time=asks_for_time(text),
         asks_for_number=asks_for_number(text),
+        dates=dates_named(text),
         vector=vector,
     )

@@ -24,9 +24,10 @@ NEAR_PLACES = 3
 
 
 class Signs(NamedTuple):
-    """What is read from texts, one entry each: the length in words, and the flags of `TextFacts` as 0 or 1."""
+    """What is read from texts, one entry each: what `TextFacts` counts in words, and its flags as 0 or 1."""
 
     words: Floats
+    self_words: Floats
     asks: Floats
     names_time: Floats
     names_number: Floats
@@ -120,8 +121,9 @@ class Pool:
         """What is read from the passages' texts."""
         facts = [passage.text for passage in self.passages]
         table = np.array(
-            [(fact.words, fact.asks, fact.names_time, fact.names_number) for fact in facts], dtype=float
-        ).reshape(-1, 4)
+            [(fact.words, fact.self_words, fact.asks, fact.names_time, fact.names_number) for fact in facts],
+            dtype=float,
+        ).reshape(-1, 5)
         return Signs(*table.T)
 
     @cached_property

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import re2
 
 _TIMES = """
@@ -21,6 +23,11 @@ _NUMBERS = """
     dos tres cuatro cinco seis siete ocho nueve diez
     deux trois quatre cinq sept huit neuf dix
 """
+_SELVES = """
+    i i'm i've i'll i'd my me mine myself we we're we've our us ich mein meine mich mir wir unser unsere
+    yo mi mis me nosotros nuestro nuestra je j'ai mon ma mes nous notre
+"""
+_SELF = frozenset(_SELVES.split())
 
 
 _OUTSIDE = r"[^\p{Latin}\pM\pN_]"
@@ -66,6 +73,11 @@ def names_time(text: str) -> bool:
 def names_number(text: str) -> bool:
     """Whether the text holds a number, in digits or in words."""
     return _NUMBER.search(text) is not None
+
+
+def self_words(words: Iterable[str]) -> int:
+    """How many of the folded words of a text stand for who says it: "I", "my", "we"."""
+    return sum(word in _SELF for word in words)
 
 
 def asks_for_time(question: str) -> bool:

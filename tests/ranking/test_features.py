@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from datetime import UTC, datetime
 
 import numpy as np
 import pytest
@@ -200,3 +201,47 @@ def test_a_long_text_counts_as_one_of_ninety_words() -> None:
     lengths = values_of(pool, "length")
     assert lengths[0] == 0 < lengths[1] < lengths[2]
     assert lengths[2:] == [1, 1]
+
+
+def test_a_text_that_says_more_beside_the_question_is_richer_up_to_a_bound() -> None:
+    rich = "grey badger digs copper lantern"
+    long = " ".join(f"word{number}" for number in range(40))
+    pool = pool_of("heron", [passage(text) for text in ("heron", "heron grey", rich, long, long + " more")])
+    values = values_of(pool, "news")
+    assert values[0] == 0 < values[1] < values[2] < values[3]
+    assert values[3:] == [1, 1]
+
+
+def test_what_answers_is_worth_what_was_asked() -> None:
+    pool = pool_of("heron", turns("a heron?", "in the shed", "a heron", "fine", "a badger?", "no"))
+    words = values_of(pool, "answered_words")
+    assert words[1] > 0 == words[3] == words[5]
+
+
+def test_the_day_of_a_memory_counts_when_the_question_names_a_date() -> None:
+    days = [datetime(2023, month, 7, tzinfo=UTC) for month in (4, 5)]
+    spoken = [passage("heron", created_at=int(day.timestamp() * 1000)) for day in days]
+    assert values_of(pool_of("the heron on 7 May 2023", spoken), "fitting_date") == [0.667, 1]
+    assert values_of(pool_of("where is the heron", spoken), "fitting_date") == [0, 0]
+
+
+def test_what_the_named_one_says_of_oneself_is_told() -> None:
+    texts = {"I took my heron to our pond": "Zoë", "the heron": "Zoë", "I saw it": "Max"}
+    pool = pool_of("where was Zoë", [passage(text, author=author) for text, author in texts.items()])
+    assert values_of(pool, "named_author_of_self") == [1, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("product", "factors"),
+    [
+        ("rare_share_meaning", ("rare_share", "meaning")),
+        ("length_words", ("length", "words")),
+        ("news_meaning", ("news", "meaning")),
+        ("named_author_words", ("named_author", "words")),
+    ],
+)
+def test_a_product_is_large_only_where_both_are(product: str, factors: tuple[str, str]) -> None:
+    spoken = [passage("a heron by the sea", author="Zoë", vector=EAST), passage("heron", vector=NORTH)]
+    pool = pool_of("where was Zoë's heron", spoken, EAST)
+    one, other = (features(pool, (name,))[:, 0] for name in factors)
+    assert features(pool, (product,))[:, 0] == pytest.approx(one * other)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from noesis.text.cues import asks, asks_for_number, asks_for_time, names_number, names_time
+from noesis.text.cues import asks, asks_for_number, asks_for_time, names_number, names_time, self_words
+from noesis.text.terms import tokens
 
 TIMES = """
 we met yesterday|On MONDAY.|back in 1999|two years ago, last week|gestern am Montag|im März|nächstes Jahr
@@ -77,3 +78,18 @@ def test_a_question_mark_of_any_script_asks() -> None:
         False,
         False,
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "many"),
+    [
+        ("I took my heron to our pond", 3),
+        ("I’ve been there, I'm sure", 2),
+        ("Ich habe mein Boot", 2),
+        ("mi perro y yo", 2),
+        ("you and your mice", 0),
+        ("", 0),
+    ],
+)
+def test_the_words_for_oneself_are_counted(text: str, many: int) -> None:
+    assert self_words(tokens(text)) == many
