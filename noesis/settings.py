@@ -97,7 +97,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     ] = 0.0
     mmr_lambda: Annotated[
         float, About("1 ranks by score alone, lower values prefer hits unlike each other", 0, 1)
-    ] = 0.7
+    ] = 0.85
     default_ttl_days: Annotated[
         float, About("Life of a memory in days that names none, 0 = never expires (defaultTtlDays)", 0, 36500)
     ] = 90.0
