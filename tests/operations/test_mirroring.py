@@ -130,7 +130,9 @@ async def test_a_persons_correction_survives_changes_elsewhere_in_the_file(
     await file.read(
         text_of(
             SECTIONS
-            | {"Garden": "Nothing grows there any more, and it was paved over last week by the neighbours, who wanted room for a second car and a shed for their bikes."}
+            | {
+                "Garden": "Nothing grows there any more, and it was paved over last week by the neighbours, who wanted room for a second car and a shed for their bikes."
+            }
         )
     )
     assert (await memories(alpha))[file.ids()[0]]["text"] == "The heron was sold."
