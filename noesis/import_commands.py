@@ -19,7 +19,7 @@ from noesis.errors import EmbedderMismatch, InvalidInput, NoesisError
 from noesis.settings import Settings, load
 
 if TYPE_CHECKING:
-    from noesis.import_values import Recipients, What
+    from noesis.importing.values import Recipients, What
     from noesis.runtime import Noesis
 
 FORMATS = (
@@ -160,7 +160,7 @@ async def _import_here(
 
 
 def _wanted(asked: Asked) -> tuple[What, Recipients]:
-    from noesis.import_values import Recipients, What
+    from noesis.importing.values import Recipients, What
     from noesis.sources.foreign import Format
     from noesis.text.normalise import agent_name
 

@@ -23,11 +23,11 @@ from noesis.errors import SettingsError
 from noesis.filling import Filling
 from noesis.following import Following
 from noesis.health import HealthCheck, said_of
-from noesis.import_documents import DocumentImport
-from noesis.import_places import Places
-from noesis.import_records import RecordImport
-from noesis.import_turns import TurnImport
-from noesis.importing import Importing
+from noesis.importing.documents import DocumentImport
+from noesis.importing.operation import Importing
+from noesis.importing.places import Places
+from noesis.importing.records import RecordImport
+from noesis.importing.turns import TurnImport
 from noesis.inbox import Inbox
 from noesis.indexing import Indexing
 from noesis.jobs import Jobs

@@ -16,9 +16,9 @@ from noesis.api.jobs import JobView, job_view
 from noesis.api.memories import ApiRequest
 from noesis.api.views import named_agent
 from noesis.errors import Forbidden, InvalidInput, NotFound, TooLarge
-from noesis.import_places import upload_name
-from noesis.import_values import ANY_AGENT, Plan, Recipients, What
-from noesis.importing import to_args
+from noesis.importing.operation import to_args
+from noesis.importing.places import upload_name
+from noesis.importing.values import ANY_AGENT, Plan, Recipients, What
 from noesis.ledger import Job
 from noesis.memory import Role
 from noesis.sources.foreign import Format

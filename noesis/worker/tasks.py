@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from noesis.errors import EmbedderError, StoreBusy
-from noesis.importing import from_args
+from noesis.importing.operation import from_args
 from noesis.runtime import Noesis
 from noesis.settings import Settings
 from noesis.worker.crons import Cron

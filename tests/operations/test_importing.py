@@ -17,8 +17,8 @@ from noesis.agents import Policy
 from noesis.embedding import EmbeddingFailure
 from noesis.errors import Forbidden, InvalidInput, NotFound
 from noesis.following import Following
-from noesis.import_values import Imported, Recipients, What
-from noesis.importing import from_args, to_args
+from noesis.importing.operation import from_args, to_args
+from noesis.importing.values import Imported, Recipients, What
 from noesis.memory import NEVER, NewMemory, Role, Scope, chunk_id, to_datetime
 from noesis.runtime import Noesis
 from noesis.sources.foreign import Format

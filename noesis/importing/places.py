@@ -13,7 +13,7 @@ import msgspec
 
 from noesis.errors import Forbidden, InvalidInput, NotFound
 from noesis.following import Following
-from noesis.import_values import Recipients, What
+from noesis.importing.values import Recipients, What
 from noesis.settings import Settings
 from noesis.sources import safe_files
 from noesis.sources.archives import ArchiveLimits, Kind, archive_kind, unpack

@@ -8,8 +8,8 @@ import msgspec
 
 from noesis.errors import Forbidden, NoesisError, StoreError
 from noesis.following import Following
-from noesis.import_places import Part, Places
-from noesis.import_values import (
+from noesis.importing.places import Part, Places
+from noesis.importing.values import (
     Course,
     Imported,
     Plan,

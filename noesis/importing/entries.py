@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 from typing import TypeVar
 
 from noesis.errors import InvalidInput, NoesisError, StoreError
-from noesis.import_places import Part, Place
+from noesis.importing.places import Part, Place
 from noesis.sources import safe_files
 from noesis.sources.agent_database import read_database
 from noesis.sources.file_text import read_text

@@ -11,10 +11,10 @@ import msgspec
 
 from noesis.embedding.base import EmbeddingFailure, Vector
 from noesis.errors import Forbidden, InvalidInput, StoreError
-from noesis.import_change import ImportChange, place_of
-from noesis.import_entries import records
-from noesis.import_places import Part
-from noesis.import_values import Course, Recipients
+from noesis.importing.change import ImportChange, place_of
+from noesis.importing.entries import records
+from noesis.importing.places import Part
+from noesis.importing.values import Course, Recipients
 from noesis.indexing import cut, prepare
 from noesis.memory import (
     DELETED,

@@ -9,9 +9,9 @@ import sqlalchemy as sa
 
 from noesis.capturing import Capturing, entry_of, turns_table
 from noesis.control import Control
-from noesis.import_entries import turns
-from noesis.import_places import Part
-from noesis.import_values import Course, Recipients
+from noesis.importing.entries import turns
+from noesis.importing.places import Part
+from noesis.importing.values import Course, Recipients
 from noesis.memory import MemoryType
 from noesis.sources.foreign import Unreadable
 from noesis.text.capture import captured

@@ -8,8 +8,8 @@ from pathlib import Path
 import msgspec
 
 from noesis.errors import InvalidInput, NoesisError, StoreError
-from noesis.import_places import Part, Place
-from noesis.import_values import Course, Recipients
+from noesis.importing.places import Part, Place
+from noesis.importing.values import Course, Recipients
 from noesis.mirroring import bounded
 from noesis.reading import FileReader
 from noesis.redacting import Redacting, Redactor

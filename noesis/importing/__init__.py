@@ -1,0 +1,1 @@
+"""Import: bring in what other programs, files and our own exports remember."""
