@@ -82,7 +82,7 @@ class Reader:
 SIZES = pytest.mark.parametrize(
     "share",
     [
-        pytest.param(0.03, marks=[pytest.mark.integration, pytest.mark.timeout(600)]),
+        pytest.param(0.015, marks=[pytest.mark.integration, pytest.mark.timeout(600)]),
         pytest.param(1.0, marks=[pytest.mark.torture, pytest.mark.timeout(4 * 3600)]),
     ],
 )
