@@ -35,7 +35,12 @@ def part_of(found: Sequence[Freshness], watch: Watch, now_ms: int) -> Part:
         return Part(name="sources", state="ok", summary="No folder is followed.")
     on_disk, indexed = (sum(values) for values in zip(*((f.on_disk, f.indexed) for f in found), strict=True))
     behind = sum(each.waiting + each.gone for each in found)
-    summary = f"{indexed:,} of {on_disk:,} files of {len(found)} followed places are in memory as they are."
+    places = "one followed place" if len(found) == 1 else f"{len(found):,} followed places"
+    summary = f"{indexed:,} of {on_disk:,} files in {places} are in memory as they are."
+    # Not a fault of the system: the page Sources names them and says why.
+    failed = sum(each.failed for each in found)
+    if failed:
+        summary += f" {failed:,} could not be read."
     if behind:
         summary += f" {behind:,} changed or vanished and will be looked at."
     trouble = _trouble(found, watch, now_ms)
@@ -63,12 +68,6 @@ def _trouble(found: Sequence[Freshness], watch: Watch, now_ms: int) -> tuple[str
         return (
             f"{held:,} files vanished at once; their memories were kept.",
             "Say on the page Sources whether they are meant to be gone.",
-        )
-    failed = sum(each.failed for each in found)
-    if failed:
-        return (
-            f"{failed:,} files could not be read.",
-            "See the page Sources; they are tried again by themselves.",
         )
     waits = [each.waits_since for each in found if each.waits_since is not None]
     if watch.mode == "off":

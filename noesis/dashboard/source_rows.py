@@ -150,4 +150,5 @@ def watcher_line(watch: Watch, now_ms: int) -> WatcherLine:
     if watch.mode == "polling":
         said = f": {reason}" if reason else ""
         return WatcherLine(f"Changes are noticed by looking again and again{said}.", "good", seen)
-    return WatcherLine(f"Changes are not noticed. {reason}{'.' if reason else ''}".rstrip(), "warn", seen)
+    why = f" {reason[0].upper()}{reason[1:]}." if reason else ""
+    return WatcherLine(f"Changes are not noticed.{why}", "warn", seen)

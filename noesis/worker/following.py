@@ -27,7 +27,7 @@ class Pace(msgspec.Struct, frozen=True, kw_only=True):
     debounce_s: float = 0.5
     hand_over_s: float = 0.5
     sign_s: float = 10.0
-    places_s: float = 30.0
+    places_s: float = 5.0
     rest_s: float = 5.0
 
 

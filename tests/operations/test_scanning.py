@@ -411,6 +411,18 @@ async def test_secrets_in_a_talk_wait_in_the_inbox_without_the_secret(
     assert "<redacted:" in json.dumps(waiting)
 
 
+async def test_a_file_that_cannot_be_read_is_told_of_without_an_alarm(place: Place) -> None:
+    (place.folder / "packed.md").write_bytes(b"\x1f\x8b" + os.urandom(100))
+    await place.product.noesis.inflow.signs.write("events", None)
+    await place.scan()
+    health = await place.product.noesis.health.report()
+    part = next(part for part in health.parts if part.name == "sources")
+    assert part.state == "ok"
+    assert part.summary == (
+        "0 of 1 files in one followed place are in memory as they are. 1 could not be read."
+    )
+
+
 @pytest.mark.parametrize("kind", ["markdown", "transcripts"])
 async def test_an_empty_place_is_clean(product: Product, tmp_path: Path, kind: Any) -> None:
     (tmp_path / "empty").mkdir()
