@@ -28,6 +28,7 @@ turns_table = sa.Table(
     sa.Column("entry", sa.String(128), primary_key=True),
 )
 
+UNFIT = "not fit to be stored"
 BLOCKED = "secret, and the agent's policy is to refuse such texts"
 
 
@@ -95,7 +96,7 @@ class Capturing:
         trusted = await self._inbox.is_trusted(agent, origin)
         held = [each for each in kept if each.reasons and not trusted]
         good = [each.memory for each in kept if trusted or not each.reasons]
-        stored = await self._store(agent, good)
+        stored = await self._store(agent, good, left_out)
         await self._inbox.hold([self._waiting(agent, origin, each) for each in held])
         await self._redacting.record(agent, redactor.counts)
         # Last: a turn that is on this list is never looked at again.
@@ -104,13 +105,15 @@ class Capturing:
             stored=dict(stored), left_out=dict(left_out), held=len(held), known=len(turns) - len(new)
         )
 
-    async def _store(self, agent: str, memories: Sequence[NewMemory]) -> Counter[str]:
+    async def _store(self, agent: str, memories: Sequence[NewMemory], left_out: Counter[str]) -> Counter[str]:
         stored: Counter[str] = Counter()
         results = await self._indexing.index_many(Scope(agent, Role.AGENT), memories)
         for memory, result in zip(memories, results, strict=True):
-            if isinstance(result, NoesisError) and not isinstance(result, InvalidInput):
+            if isinstance(result, InvalidInput):
+                left_out[UNFIT] += 1
+            elif isinstance(result, NoesisError):
                 raise result
-            if not isinstance(result, NoesisError) and not result.duplicate:
+            elif not result.duplicate:
                 stored[memory.memory_type.value] += 1
         return stored
 

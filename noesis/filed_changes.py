@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from noesis.memory import DELETED
+from noesis.memory import DELETED, SOURCE_GONE
 from noesis.rows import keyword_prefix
 from noesis.store import Row, View
 
@@ -23,33 +23,37 @@ class _FiledChange:
 
 
 class KeepChange(_FiledChange):
-    """The file still holds this memory: it lives, at this place of the file."""
+    """The file still holds this memory: it lies at this place of the file, and lives unless somebody ended it."""
 
-    def __init__(self, memory_id: str, position: int, expires_at: int, now_ms: int) -> None:
+    def __init__(self, memory_id: str, position: int, now_ms: int) -> None:
         super().__init__((memory_id,), now_ms)
         self._position = position
-        self._expires_at = expires_at
 
     def is_done(self, rows: Sequence[Row]) -> bool:
-        """Whether it lives at its place already, as these rows have it."""
-        return (
-            bool(rows)
-            and rows[0].archived_at is None
-            and rows[0].expires_at > self._now_ms
-            and rows[0].position == self._position
-        )
+        """Whether nothing is to be changed, as these rows have it."""
+        return bool(rows) and (_is_ended(rows[0]) or self._lies_there(rows[0]))
 
     def apply(self, view: View) -> bool:
-        """Bring it back unless a person deleted it; whether there is such a memory."""
+        """Bring it back when only its file was gone; whether there is such a memory.
+
+        What a person deleted and what outlived a TTL that somebody gave it stays where it is.
+        """
         memory_id = self.memory_ids[0]
         rows = view.active(memory_id) or view.archived(memory_id)
-        if not rows or rows[0].archive_reason == DELETED:
+        if not rows or self.is_done(rows):
             return bool(rows)
         values: dict[str, Any] = {"position": self._position, "archived_at": None, "archive_reason": None}
-        if rows[0].archived_at is not None or rows[0].expires_at <= self._now_ms:
-            values |= {"expires_at": self._expires_at, "updated_at": self._now_ms}
+        if rows[0].archived_at is not None:
+            values["updated_at"] = self._now_ms
         view.put_active([msgspec.structs.replace(row, **values) for row in rows])
         return True
+
+    def _lies_there(self, row: Row) -> bool:
+        return row.archived_at is None and row.position == self._position
+
+
+def _is_ended(row: Row) -> bool:
+    return row.archived_at is not None and row.archive_reason != SOURCE_GONE
 
 
 class RefileChange(_FiledChange):

@@ -41,7 +41,8 @@ class Following:
     async def followed(self, *, also_unwatched: bool = False) -> list[Root]:
         """The roots that the settings say to follow, after a look for new ones of OpenClaw's."""
         await self.discover()
-        return [root for root in await self._roots.all() if also_unwatched or self._is_watched(root)]
+        roots = await self._roots.all()
+        return [root for root in roots if also_unwatched or is_followed(root, self._settings)]
 
     async def discover(self) -> None:
         """Look for OpenClaw's places; those that are new are remembered."""
@@ -110,11 +111,6 @@ class Following:
         ids = await self._book.forget_root(key)
         return await self._mirror.remove(ids, delete=False) if archive else 0
 
-    def _is_watched(self, root: Root) -> bool:
-        if root.found_by != "openclaw":
-            return True
-        return self._settings.watch_memory_dirs if root.kind == "markdown" else self._settings.index_sessions
-
     def _surroundings(self) -> dict[str, str]:
         home = self._settings.openclaw_home
         own = {} if home is None else {"OPENCLAW_STATE_DIR": str(home.expanduser().absolute())}
@@ -127,3 +123,10 @@ def _folder(place: Path) -> Path | None:
         return place.resolve() if place.is_dir() else None
     except (OSError, ValueError):
         return None
+
+
+def is_followed(root: Root, settings: Settings) -> bool:
+    """Whether the settings say to follow a place; those that a person added always are."""
+    if root.found_by != "openclaw":
+        return True
+    return settings.watch_memory_dirs if root.kind == "markdown" else settings.index_sessions

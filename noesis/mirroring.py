@@ -164,7 +164,7 @@ class Mirror:
     async def _keep(self, file: _File, wanted: _Wanted, note: SectionNote, old: list[Row]) -> _Done:
         filed = _note_of(file, wanted, note.memory_id)
         if (note.digest, note.front) == (filed.digest, filed.front):
-            change = KeepChange(note.memory_id, filed.number, wanted.memory.expires_at, self._now_ms())
+            change = KeepChange(note.memory_id, filed.number, self._now_ms())
             if not change.is_done(old) and not await self._store.submit(change):
                 return await self._add(file, wanted)
             return _Done(filed, "unchanged")

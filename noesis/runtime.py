@@ -201,8 +201,7 @@ def _inflow(
     mirror = Mirror(opened.store, opened.vectors, redacting, settings, now_ms)
     roots, book = Roots(control), Book(control)
     reader = FileReader(book, mirror, capturing, now_ms)
-    most_bytes = settings.max_file_mb << 20
-    scanning = Scanning(roots, book, reader, mirror, opened.activity, now_ms, most_bytes=most_bytes)
+    scanning = Scanning(roots, book, reader, mirror, opened.activity, now_ms, settings)
     signs = WatchSigns(control, now_ms)
     following = Following(roots, book, mirror, settings, environ, now_ms)
     uploads = Uploads(settings.data_dir / "uploads", now_ms, most_bytes=settings.import_max_mb << 20)

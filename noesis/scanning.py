@@ -10,10 +10,12 @@ import msgspec
 
 from noesis.activity import ActivityLog
 from noesis.errors import NoesisError, StoreError
+from noesis.following import is_followed
 from noesis.freshness import Difference, compare, too_many_gone
 from noesis.memory import Scope
 from noesis.mirroring import Mirror
 from noesis.reading import FileReader, Read, Stop
+from noesis.settings import Settings
 from noesis.sources.book import Book, FileNote, Stamp
 from noesis.sources.looking import Look, OpenedRoot, RootMissing, look, open_root
 from noesis.sources.roots import Root, Roots
@@ -76,8 +78,7 @@ class Scanning:
         mirror: Mirror,
         activity: ActivityLog,
         now_ms: Callable[[], int],
-        *,
-        most_bytes: int,
+        settings: Settings,
     ) -> None:
         self._roots = roots
         self._book = book
@@ -85,7 +86,8 @@ class Scanning:
         self._mirror = mirror
         self._activity = activity
         self._now_ms = now_ms
-        self._most_bytes = most_bytes
+        self._settings = settings
+        self._most_bytes = settings.max_file_mb << 20
 
     async def scan(self, key: str, progress: Progress, stop: Stop, *, confirmed: bool = False) -> Scanned:
         """Read what changed in a root since it was last read, and forget what is gone.
@@ -102,10 +104,16 @@ class Scanning:
         with opened:
             return await _Scan(self, root, opened, progress, stop, confirmed=confirmed).run()
 
-    async def freshness(self, scope: Scope) -> list[Freshness]:
-        """How far memory is behind each root of the caller's, by a look at the disk now."""
-        roots = [root for root in await self._roots.all() if scope.whose in (None, root.agent)]
-        return [await self._freshness(root) for root in roots]
+    async def freshness(self, scope: Scope, *, also_unwatched: bool = False) -> list[Freshness]:
+        """How far memory is behind each followed root of the caller's, by a look at the disk now.
+
+        `also_unwatched` adds those that the settings say not to follow.
+        """
+        return [
+            await self._freshness(root)
+            for root in await self._roots.all()
+            if scope.whose in (None, root.agent) and (also_unwatched or is_followed(root, self._settings))
+        ]
 
     async def _freshness(self, root: Root) -> Freshness:
         notes = await self._book.notes(root.key)
@@ -129,7 +137,7 @@ def is_unmounted(root: Root, seen: Look, notes: Mapping[str, FileNote]) -> bool:
 
 def fresh(root: Root, seen: Look, notes: Mapping[str, FileNote], difference: Difference) -> Freshness:
     """The figures of one root."""
-    waiting = [path for path in difference.changed if path in seen.files]
+    waiting = difference.changed
     failed = [path for path, note in notes.items() if note.state == "failed" and path in seen.files]
     refused = {path: note.reason or "" for path, note in notes.items() if note.state == "refused"}
     problems = {**seen.refused, **refused, **{path: notes[path].reason or "" for path in failed}}

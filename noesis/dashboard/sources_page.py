@@ -22,7 +22,7 @@ async def show_sources(request: PageRequest, noesis: Wired) -> Response[str]:
     """All followed places, by a look at the disk now."""
     inflow = noesis.inflow
     watched = {root.key for root in await inflow.following.followed()}
-    found = await inflow.scanning.freshness(request.auth)
+    found = await inflow.scanning.freshness(request.auth, also_unwatched=True)
     now = noesis.now_ms()
     home = noesis.settings.openclaw_home
     return page(

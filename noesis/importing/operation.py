@@ -122,7 +122,11 @@ class Importing:
     async def _plan_openclaw(self, to: Recipients) -> Plan:
         keys = {root.key for root in await self._roots(to)}
         scope = Scope(agent=to.agent, role=Role.ADMIN)
-        found = [each for each in await self._scanning.freshness(scope) if each.root.key in keys]
+        found = [
+            each
+            for each in await self._scanning.freshness(scope, also_unwatched=True)
+            if each.root.key in keys
+        ]
         tally = Tally()
         tally.formats.append(Format.OPENCLAW)
         for each in found:

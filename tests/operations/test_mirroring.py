@@ -10,6 +10,7 @@ from noesis.mirroring import FileFacts, Mirror, Mirrored
 from noesis.redacting import Redacting
 from noesis.sources.book import SectionNote
 from noesis.text.documents import read_document
+from tests.operations.expire import archive
 from tests.support import NOW, Clock, Product, WordEmbedder
 
 SECTIONS = {
@@ -151,6 +152,21 @@ async def test_what_was_deleted_does_not_come_back_with_the_file(
     await file.read(text_of(SECTIONS))
     assert gone not in await memories(alpha)
     assert all("key" not in str(memory["text"]) for memory in (await memories(alpha)).values())
+
+
+async def test_a_life_that_somebody_ended_is_not_begun_again_by_a_change_elsewhere(
+    file: File, product: Product, alpha: httpx.AsyncClient, clock: Clock
+) -> None:
+    await file.read(text_of(SECTIONS))
+    keys = file.ids()[1]
+    await alpha.patch(f"/api/v1/memories/{keys}", json={"ttl_days": 1})
+    clock.advance(days=2)
+    await file.read(text_of(dict(reversed(SECTIONS.items()))))
+    assert keys not in await memories(alpha)
+    await archive(product, keys)
+    await file.read(text_of(SECTIONS))
+    assert keys not in await memories(alpha)
+    assert len(await memories(alpha)) == 2
 
 
 async def test_a_section_that_is_gone_leaves_and_comes_back_as_itself(

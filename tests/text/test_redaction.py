@@ -61,6 +61,18 @@ def test_every_made_up_secret_goes_in_every_form(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SECRETS)
+def test_a_secret_behind_very_much_other_text_goes_too(name: str) -> None:
+    """All shapes are looked for in one pass, which must not give up on a long and varied text."""
+    make, context = SECRETS[name]
+    rng = random.Random(name)
+    secret = make(rng)
+    before = "\n".join(benign_line(rng) for _ in range(4_000))
+    redacted = redact(f"{before}\n{context.format(secret)}", "redact").text
+    assert secret not in redacted
+    assert redacted.startswith(before[:10_000])
+
+
+@pytest.mark.parametrize("name", SECRETS)
 def test_the_placeholder_names_the_kind(name: str) -> None:
     make, context = SECRETS[name]
     kind = name.split(" ")[0]

@@ -124,6 +124,11 @@ async def test_each_watcher_can_be_switched_off(
     async with running(tmp_path / "data", clock=Clock(), environ=setting) as product:
         roots = await product.noesis.inflow.following.followed()
         assert {root.kind for root in roots} == followed
+        # What is not followed is nothing that memory could be behind.
+        fresh = (await (await product.agent("main")).get("/api/v1/freshness")).json()
+        assert {each["source"]["kind"] for each in fresh["sources"]} == followed
+        part = next(part for part in (await product.noesis.health.report()).parts if part.name == "sources")
+        assert (part.state == "ok") is not bool(followed)
 
 
 async def test_switched_off_the_files_are_read_once_at_the_start_when_told_so(
