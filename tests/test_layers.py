@@ -52,6 +52,7 @@ LAYERS: dict[str, set[str]] = {
         "inbox",
         "indexing",
         "mirroring",
+        "purging",
         "reading",
         "redacting",
         "reembedding",
