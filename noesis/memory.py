@@ -174,6 +174,7 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True):
     archive_reason: str | None
     chunks: int
     content_hash: str
+    trust: str = ""
 
     @property
     def archived(self) -> bool:
@@ -185,6 +186,9 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True):
         """Whether it was deleted and can still be brought back."""
         return self.archive_reason == DELETED
 
+
+FLAGGED = "flagged"
+"""`trust` of a memory whose text speaks to the model; a search finds it, nothing puts it into a prompt by itself."""
 
 DELETED = "deleted"
 EXPIRED = "expired"
@@ -263,11 +267,15 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SearchHit(msgspec.Struct, frozen=True):
-    """One answer to a search; `score` lies in 0 to 1 and compares within one answer only."""
+    """One answer to a search; `score` lies in 0 to 1 and compares within one answer only.
+
+    `superseded_by` is the id of the memory that replaces it, if one does.
+    """
 
     memory: Memory
     score: float
     explanation: Explanation | None = None
+    superseded_by: str | None = None
 
 
 class Timings(msgspec.Struct, frozen=True):

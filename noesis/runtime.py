@@ -45,6 +45,7 @@ from noesis.sources.book import Book
 from noesis.sources.roots import Roots
 from noesis.stats import Statistics
 from noesis.store import IndexPolicy, Store
+from noesis.superseding import Superseding
 from noesis.tokens import Tokens
 from noesis.uploads import Uploads
 from noesis.vectors import QUERY_DEADLINE_S, Vectors
@@ -87,6 +88,7 @@ class Noesis(msgspec.Struct, kw_only=True):
     filling: Filling
     search: Search
     why_not: WhyNot
+    superseding: Superseding
     statistics: Statistics
     jobs: Jobs
     activity: ActivityLog
@@ -155,7 +157,8 @@ def _wired(
     agents = Agents(control, now_ms)
     redacting = Redacting(control, agents, settings.redaction)
     indexing = Indexing(store, vectors, redacting, settings, now_ms)
-    search = Search(store, vectors, opened.words, settings, now_ms, fusion=fusion)
+    superseding = Superseding(control, store, now_ms)
+    search = Search(store, vectors, opened.words, settings, now_ms, fusion=fusion, superseding=superseding)
     filling = Filling(store, vectors, now_ms)
     presence = Presence(control, now_ms)
     inflow = _inflow(opened, indexing, redacting, settings, environ)
@@ -173,6 +176,7 @@ def _wired(
         filling=filling,
         search=search,
         why_not=WhyNot(store, search, now_ms),
+        superseding=superseding,
         statistics=Statistics(store, redacting, now_ms),
         jobs=opened.jobs,
         activity=opened.activity,

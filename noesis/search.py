@@ -45,10 +45,12 @@ from noesis.ranking.fusion import Fusion, shipped
 from noesis.ranking.order import Judged, Wishes, by_similarity, learned, weighted
 from noesis.ranking.passages import question_of
 from noesis.ranking.pool import Pool, stretch
+from noesis.ranking.succession import below_successors
 from noesis.rows import by_memory, to_memory
 from noesis.settings import Settings
 from noesis.store import Column, Condition, Store, Table
 from noesis.store.filters import one_of
+from noesis.superseding import Superseding
 from noesis.text.normalise import clean_text, is_blank
 from noesis.vectors import Vectors
 from noesis.word_statistics import WordCounts
@@ -77,6 +79,7 @@ class Search:
         settings: Settings,
         now_ms: Callable[[], int],
         fusion: Fusion | None = None,
+        superseding: Superseding | None = None,
     ) -> None:
         self._store = store
         self._vectors = vectors
@@ -84,6 +87,7 @@ class Search:
         self._settings = settings
         self._now_ms = now_ms
         self._fusion = fusion
+        self._superseding = superseding
 
     async def search(self, scope: Scope, query: SearchQuery) -> SearchResult:
         """The memories that answer the query, best first.
@@ -97,6 +101,7 @@ class Search:
         if gone:
             # Edited, deleted or archived while it was being ranked: what it became may answer as well.
             hits, _ = await self._hits(scope, query, run)
+        hits = await self._with_successors(hits)
         return SearchResult(tuple(hits), run.timings(), run.reason is not None, run.reason)
 
     async def pool(self, scope: Scope, query: SearchQuery) -> Found:
@@ -147,6 +152,22 @@ class Search:
             if memory_id in memories
         ]
         return hits, len(order) - len(hits)
+
+    async def _with_successors(self, hits: list[SearchHit]) -> list[SearchHit]:
+        """The hits with what replaces them, and what is replaced below its replacement."""
+        if self._superseding is None:
+            return hits
+        ids = [hit.memory.id for hit in hits]
+        lines = await self._superseding.successors(ids)
+        if not lines:
+            return hits
+        marked = [
+            msgspec.structs.replace(hit, superseded_by=lines[hit.memory.id][0])
+            if hit.memory.id in lines
+            else hit
+            for hit in hits
+        ]
+        return [marked[place] for place in below_successors(ids, lines)]
 
 
 class _Run:

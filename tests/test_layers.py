@@ -63,6 +63,7 @@ LAYERS: dict[str, set[str]] = {
         "snapshot",
         "source_health",
         "stats",
+        "superseding",
         "tokens",
         "vectors",
         "why_not",
@@ -103,6 +104,9 @@ BETWEEN_ENTRY_POINTS = {
     ("commands", "client"),
     ("dashboard", "api.access"),  # pages and API have one guard
     ("dashboard", "api.problems"),  # and one way to tell of an error
+    ("dashboard.activity_page", "worker.crons"),  # the page shows the schedule that the worker keeps
+    ("dashboard.activity_page", "worker.tasks"),
+    ("dashboard.job_rows", "worker.crons"),
     ("import_commands", "client"),
     ("import_commands", "commands"),
     ("measured", "measuring"),
@@ -137,6 +141,7 @@ OWNERS: dict[str, set[str]] = {
         "presence",
         "redacting",
         "sources",
+        "superseding",
         "tokens",
     },
     "tokenizers": {"embedding"},

@@ -13,7 +13,7 @@ from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.openapi.spec import Components, SecurityScheme
 
 from noesis import __version__
-from noesis.api import admin, imports, inbox, jobs, memories, search, sources, system
+from noesis.api import admin, imports, inbox, jobs, memories, related, search, sources, system
 from noesis.api.access import authorise
 from noesis.api.bodies import StrictRequest
 from noesis.api.described import Described
@@ -27,6 +27,7 @@ MAX_BODY_BYTES = 2 << 20
 
 ROUTES = [
     *memories.HANDLERS,
+    *related.HANDLERS,
     *search.HANDLERS,
     *sources.HANDLERS,
     *imports.HANDLERS,

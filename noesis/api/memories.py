@@ -91,7 +91,9 @@ async def list_memories(
 @get("/memories/{memory_id:str}", summary="One memory", tags=["memories"])
 async def get_memory(request: ApiRequest, noesis: Wired, memory_id: FromPath[str]) -> MemoryView:
     """One memory, whole, from the active table or the archive."""
-    return memory_view(await noesis.browsing.get(request.auth, memory_id))
+    memory = await noesis.browsing.get(request.auth, memory_id)
+    replaced = await noesis.superseding.replaced_by([memory_id])
+    return memory_view(memory, replaced.get(memory_id))
 
 
 @patch("/memories/{memory_id:str}", summary="Correct a memory", tags=["memories"])

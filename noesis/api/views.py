@@ -71,6 +71,7 @@ class PatchRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     priority: int | UnsetType | None = UNSET
     tags: tuple[str, ...] | UnsetType = UNSET
     ttl_days: float | UnsetType = UNSET
+    trusted: bool | UnsetType = UNSET
 
     def to_edit(self) -> Edit:
         """The domain's form."""
@@ -78,7 +79,12 @@ class PatchRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 class MemoryView(msgspec.Struct, frozen=True, kw_only=True):
-    """A memory as the API shows it; `expires_at` is null when it never does."""
+    """A memory as the API shows it; `expires_at` is null when it never does.
+
+    `trust` is "flagged" when its text speaks to the model: it is found, and put into no prompt by itself.
+
+    `superseded_by` is the memory that replaces it; answers about one memory and searches name it.
+    """
 
     id: str
     agent_id: str
@@ -101,6 +107,8 @@ class MemoryView(msgspec.Struct, frozen=True, kw_only=True):
     archived: bool
     archived_at: datetime | None
     archive_reason: str | None
+    trust: str
+    superseded_by: str | UnsetType | None = UNSET
 
 
 class HitView(MemoryView, frozen=True, kw_only=True):
@@ -113,18 +121,23 @@ class HitView(MemoryView, frozen=True, kw_only=True):
 _SAME = tuple(
     name
     for name in MemoryView.__struct_fields__
-    if name not in ("created_at", "updated_at", "expires_at", "archived_at")
+    if name not in ("created_at", "updated_at", "expires_at", "archived_at", "superseded_by")
 )
 
 
-def memory_view(memory: Memory) -> MemoryView:
+def memory_view(memory: Memory, superseded_by: str | UnsetType | None = UNSET) -> MemoryView:
     """The API's form of a memory."""
-    return MemoryView(**_values(memory))
+    return MemoryView(**_values(memory), superseded_by=superseded_by)
 
 
 def hit_view(hit: SearchHit) -> HitView:
     """The API's form of a hit."""
-    return HitView(**_values(hit.memory), score=hit.score, explanation=hit.explanation or UNSET)
+    return HitView(
+        **_values(hit.memory),
+        superseded_by=hit.superseded_by,
+        score=hit.score,
+        explanation=hit.explanation or UNSET,
+    )
 
 
 def _values(memory: Memory) -> dict[str, Any]:
