@@ -30,6 +30,8 @@ turns_table = sa.Table(
 
 UNFIT = "not fit to be stored"
 BLOCKED = "secret, and the agent's policy is to refuse such texts"
+REDACTED = "<redacted:"
+"""What stands in the place of a secret, as far as it is always the same."""
 
 
 class Captures(msgspec.Struct, frozen=True, kw_only=True):
@@ -107,7 +109,8 @@ class Capturing:
 
     async def _store(self, agent: str, memories: Sequence[NewMemory], left_out: Counter[str]) -> Counter[str]:
         stored: Counter[str] = Counter()
-        results = await self._indexing.index_many(Scope(agent, Role.AGENT), memories)
+        # What needs a person's look waits in the inbox; the rest has none of these signs or is trusted.
+        results = await self._indexing.index_many(Scope(agent, Role.AGENT), memories, looked_at=True)
         for memory, result in zip(memories, results, strict=True):
             if isinstance(result, InvalidInput):
                 left_out[UNFIT] += 1
@@ -131,24 +134,33 @@ class Capturing:
         )
 
     async def _unknown(self, agent: str, turns: Sequence[Turn]) -> list[Turn]:
-        """The turns that were not captured before, each once."""
+        """The turns that were not captured before, by whichever way, each once."""
         keys = {(turn.session_id, entry_of(turn)): turn for turn in turns}
 
         def read(connection: sa.Connection) -> set[tuple[str, str]]:
             columns = (turns_table.c.session, turns_table.c.entry)
             found: set[tuple[str, str]] = set()
             for session in {turn.session_id for turn in turns}:
-                entries = [entry for each, entry in keys if each == session]
-                mine = (turns_table.c.agent == agent) & (turns_table.c.session == session)
-                query = sa.select(*columns).where(mine, turns_table.c.entry.in_(entries))
+                mine = [turn for (each, _), turn in keys.items() if each == session]
+                entries = [entry for turn in mine for entry in entries_of(turn)]
+                here = (turns_table.c.agent == agent) & (turns_table.c.session == session)
+                query = sa.select(*columns).where(here, turns_table.c.entry.in_(entries))
                 found |= {(row.session, row.entry) for row in connection.execute(query)}
             return found
 
         known = await self._control.read(read)
-        return [turn for key, turn in keys.items() if key not in known]
+        return [
+            turn
+            for turn in keys.values()
+            if not any((turn.session_id, entry) in known for entry in entries_of(turn))
+        ]
 
     async def _note(self, agent: str, turns: Sequence[Turn]) -> None:
-        values = [{"agent": agent, "session": turn.session_id, "entry": entry_of(turn)} for turn in turns]
+        values = [
+            {"agent": agent, "session": turn.session_id, "entry": entry}
+            for turn in turns
+            for entry in entries_of(turn)
+        ]
 
         def put(connection: sa.Connection) -> None:
             for each in values:
@@ -162,6 +174,20 @@ class Capturing:
 def entry_of(turn: Turn) -> str:
     """What tells a turn from the others of its session: the host's id, else what was said and where."""
     return turn.entry_id or content_hash(f"{turn.number}\x1f{turn.role}\x1f{turn.text}")
+
+
+def entries_of(turn: Turn) -> tuple[str, ...]:
+    """All that it may be known by: one way gives the host's id of it, another may not."""
+    said = said_as(turn)
+    return (entry_of(turn),) if said is None else (entry_of(turn), said)
+
+
+def said_as(turn: Turn) -> str | None:
+    """What is the same of a turn whichever way it comes; None when nobody says when it was said."""
+    if turn.said_as is not None or turn.said_at is None:
+        return turn.said_as
+    text = turn.text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+    return f"said:{content_hash(chr(0x1F).join((turn.role, str(turn.said_at), text)))}"
 
 
 def _kept_of(turn: Turn, redactor: Redactor) -> list[_Kept] | str:
@@ -194,4 +220,7 @@ def _kept(turn: Turn, text: str, memory_type: MemoryType, redactor: Redactor) ->
         author_role=turn.role,
         created_at=turn.said_at,
     )
-    return _Kept(memory, reasons_to_look(text, redactor.counts - before))
+    secrets = Counter(redactor.counts) - before
+    if turn.redacted and REDACTED in clean:
+        secrets[REDACTED] += 1
+    return _Kept(memory, reasons_to_look(text, secrets))

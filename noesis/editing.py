@@ -9,11 +9,13 @@ from msgspec import UNSET, UnsetType
 
 from noesis.browsing import find_rows
 from noesis.errors import Conflict, InvalidInput, NotFound
-from noesis.indexing import cut, prepare_tags, prepare_text
+from noesis.indexing import cut, prepare_tags, prepare_text, trust_of
 from noesis.memory import (
     DELETED,
+    FLAGGED,
     Memory,
     MemoryType,
+    Role,
     Scope,
     check_priority,
     check_tags,
@@ -36,6 +38,7 @@ class Edit(msgspec.Struct, frozen=True, kw_only=True):
     priority: int | UnsetType | None = UNSET
     tags: tuple[str, ...] | UnsetType = UNSET
     ttl_days: float | UnsetType = UNSET
+    trusted: bool | UnsetType = UNSET
 
 
 class Editing:
@@ -58,9 +61,12 @@ class Editing:
     async def edit(self, scope: Scope, memory_id: str, edit: Edit) -> Memory:
         """Change one memory and return it; its id, creation time and source stay.
 
-        A priority of None goes back to that of the type.  Raises InvalidInput, NotFound, a StoreError.
+        A priority of None goes back to that of the type; `trusted` is an administrator's word on the text.
+        Raises InvalidInput, Forbidden, NotFound, a StoreError.
         """
         _check(edit)
+        if edit.trusted is not UNSET:
+            scope.require(Role.ADMIN)
         rows = await find_rows(self._store, scope, memory_id)
         redactor = await self._redacting.redactor(rows[0].agent_id)
         if edit.tags is not UNSET:
@@ -82,7 +88,9 @@ class Editing:
         return await self._store.submit(UndeleteChange(scope, memory_id, ttl, self._now_ms()))
 
     async def _rows_of_text(self, memory: Memory, text: str) -> list[Row]:
-        changed = msgspec.structs.replace(memory, text=text, content_hash=content_hash(text))
+        changed = msgspec.structs.replace(
+            memory, text=text, content_hash=content_hash(text), trust=trust_of(text)
+        )
         rows = to_rows(changed, cut(text, self._settings, self._vectors))
         results = await self._vectors.of_documents([vector_text(row) for row in rows])
         return with_embeddings(rows, results, self._now_ms())
@@ -90,7 +98,7 @@ class Editing:
 
 def _check(edit: Edit) -> None:
     if edit == Edit():
-        raise InvalidInput("Name at least one of text, memory_type, priority, tags and ttl_days.")
+        raise InvalidInput("Name at least one of text, memory_type, priority, tags, ttl_days and trusted.")
     if isinstance(edit.priority, int):
         check_priority(edit.priority)
     if edit.tags is not UNSET:
@@ -172,6 +180,8 @@ class EditChange(_OwnedChange):
             values["tags"] = list(edit.tags)
         if edit.ttl_days is not UNSET:
             values["expires_at"] = expiry(edit.ttl_days, self._now_ms)
+        if edit.trusted is not UNSET:
+            values["trust"] = "" if edit.trusted else FLAGGED
         return values
 
 

@@ -136,7 +136,7 @@ class Inbox:
         if text is not None:
             memory = msgspec.structs.replace(memory, text=text)
         # First the memory, then the note: after a kill it is stored again, which adds nothing.
-        indexed = await self._indexing.index(Scope(waiting.agent, Role.AGENT), memory)
+        indexed = await self._indexing.index(Scope(waiting.agent, Role.AGENT), memory, looked_at=True)
         await self._decide(waiting, Decision.APPROVED, scope.actor, always=always)
         return indexed
 

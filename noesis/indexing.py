@@ -12,6 +12,7 @@ from noesis.collecting import Collector
 from noesis.errors import InvalidInput, NoesisError, TooLarge
 from noesis.memory import (
     DELETED,
+    FLAGGED,
     MAX_TEXT_CHARS,
     EmbeddingState,
     Indexed,
@@ -35,6 +36,7 @@ from noesis.store import Column, Row, Store, View
 from noesis.store.filters import one_of
 from noesis.text.chunking import Chunk, chunk_text
 from noesis.text.normalise import content_hash, is_blank
+from noesis.text.suspicion import speaks_to_model
 from noesis.vectors import Vectors
 
 ROLES = ("user", "assistant", "tool", "system")
@@ -61,21 +63,24 @@ class Indexing:
         # Texts that arrive while others are embedded go to the model together.
         self._embedding: Collector[Memory, list[Row]] = Collector(self._rows_of, most=_EMBED_AT_ONCE)
 
-    async def index(self, scope: Scope, new: NewMemory) -> Indexed:
+    async def index(self, scope: Scope, new: NewMemory, *, looked_at: bool = False) -> Indexed:
         """Store one memory; a repeat is answered with the existing one.
 
-        Returns when it is on the disk.  Raises InvalidInput or a StoreError.
+        `looked_at` says that its text needs no flag any more.  Returns when it is on the disk.
+        Raises InvalidInput or a StoreError.
         """
-        result = (await self.index_many(scope, [new]))[0]
+        result = (await self.index_many(scope, [new], looked_at=looked_at))[0]
         if isinstance(result, NoesisError):
             raise result
         return result
 
-    async def index_many(self, scope: Scope, news: Sequence[NewMemory]) -> list[Indexed | NoesisError]:
+    async def index_many(
+        self, scope: Scope, news: Sequence[NewMemory], *, looked_at: bool = False
+    ) -> list[Indexed | NoesisError]:
         """Store several in one go; one that cannot be stored fails alone.  Results are in order."""
         agent = scope.owner()
         redactor = await self._redacting.redactor(agent)
-        prepared = [self._prepare(agent, new, redactor) for new in news]
+        prepared = [self._prepare(agent, new, redactor, looked_at) for new in news]
         results = await asyncio.gather(*(self._store_one(memory) for memory in prepared))
         await self._redacting.record(agent, redactor.counts)
         return list(results)
@@ -89,11 +94,14 @@ class Indexing:
         except NoesisError as error:
             return error
 
-    def _prepare(self, agent: str, new: NewMemory, redactor: Redactor) -> Memory | NoesisError:
+    def _prepare(
+        self, agent: str, new: NewMemory, redactor: Redactor, looked_at: bool
+    ) -> Memory | NoesisError:
         try:
-            return prepare(agent, new, self._settings.default_ttl_days, redactor, self._now_ms())
+            memory = prepare(agent, new, self._settings.default_ttl_days, redactor, self._now_ms())
         except InvalidInput as error:
             return error
+        return memory if looked_at else msgspec.structs.replace(memory, trust=trust_of(new.text))
 
     async def _rows_of(self, memories: list[Memory]) -> list[list[Row]]:
         """The rows of each memory, with vectors as far as they can be had and are needed."""
@@ -123,6 +131,11 @@ class Indexing:
 
     def _cut(self, memory: Memory) -> list[Row]:
         return to_rows(memory, cut(memory.text, self._settings, self._vectors))
+
+
+def trust_of(text: str) -> str:
+    """The `trust` of a memory that a program brings and nobody has looked at."""
+    return FLAGGED if speaks_to_model(text) else ""
 
 
 def cut(text: str, settings: Settings, vectors: Vectors) -> list[Chunk]:

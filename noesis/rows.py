@@ -42,6 +42,7 @@ def to_memory(rows: Sequence[Row]) -> Memory:
         archive_reason=first.archive_reason,
         chunks=first.chunks,
         content_hash=first.content_hash,
+        trust=first.trust,
     )
 
 
@@ -89,7 +90,7 @@ def to_rows(memory: Memory, chunks: Sequence[Chunk]) -> list[Row]:
             position=memory.position,
             author=memory.author,
             author_role=memory.author_role,
-            trust="",
+            trust=memory.trust,
             content_hash=memory.content_hash,
             created_at=memory.created_at,
             updated_at=memory.updated_at,

@@ -15,7 +15,7 @@ from noesis.importing.change import ImportChange, place_of
 from noesis.importing.entries import records
 from noesis.importing.places import Part
 from noesis.importing.values import Course, Recipients
-from noesis.indexing import cut, prepare
+from noesis.indexing import cut, prepare, trust_of
 from noesis.memory import (
     DELETED,
     EXPIRED,
@@ -132,7 +132,7 @@ class RecordImport:
         now = self._now_ms()
         memory = prepare(agent, entry.memory, self._settings.default_ttl_days, redactor, now)
         own = kind is Format.NOESIS and _is_id(entry.id) and entry.agent in (None, agent)
-        values = _told_of(entry, memory, now)
+        values = _told_of(entry, memory, now) | {"trust": trust_of(entry.memory.text)}
         if own:
             values["id"] = entry.id
         return _Ready(msgspec.structs.replace(memory, **values), own)

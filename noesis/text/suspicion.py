@@ -66,6 +66,11 @@ def reasons_to_look(text: str, secrets: Mapping[str, int]) -> tuple[str, ...]:
     return tuple(found)
 
 
+def speaks_to_model(text: str) -> bool:
+    """Whether a text is instruction-like or hides characters from who reads it.  Takes linear time."""
+    return _TAGS.search(text) is not None or is_instruction(unicodedata.normalize("NFKC", text))
+
+
 def is_instruction(text: str) -> bool:
     """Whether a text speaks to the model instead of telling something."""
     if any(pattern.search(text) for pattern in (_ORDERS, _COMMAND, _TEMPLATE)):
