@@ -23,6 +23,8 @@ from noesis.errors import SettingsError
 from noesis.filling import Filling
 from noesis.following import Following
 from noesis.health import HealthCheck, said_of
+from noesis.history import History
+from noesis.history_log import HistoryLog
 from noesis.importing.documents import DocumentImport
 from noesis.importing.operation import Importing
 from noesis.importing.places import Places
@@ -73,6 +75,12 @@ class Inflow(msgspec.Struct, kw_only=True):
     importing: Importing
 
 
+class Oversight(msgspec.Struct, kw_only=True):
+    """What happened to memories, and what is done to many of them at once."""
+
+    history: History
+
+
 class Noesis(msgspec.Struct, kw_only=True):
     """Everything an entry point needs, wired."""
 
@@ -100,6 +108,7 @@ class Noesis(msgspec.Struct, kw_only=True):
     presence: Presence
     health: HealthCheck
     inflow: Inflow
+    oversight: Oversight
 
 
 @asynccontextmanager
@@ -121,7 +130,11 @@ async def open_runtime(
     async with AsyncExitStack() as stack:
         control = open_control(settings)
         stack.callback(control.close)
-        store = await Store.open(settings.store_dir, now_ms=now_ms, policy=index_policy(settings))
+        history = HistoryLog(control)
+        stack.push_async_callback(history.close)
+        store = await Store.open(
+            settings.store_dir, now_ms=now_ms, policy=index_policy(settings), witness=history.witness
+        )
         stack.push_async_callback(store.close)
         embedder = embedder or await choose_embedder(settings, control)
         stack.push_async_callback(embedder.close)
@@ -130,7 +143,7 @@ async def open_runtime(
         stack.push_async_callback(words.close)
         jobs = Jobs(Ledger(control), redis_url=redis_url or settings.redis_url, now_ms=now_ms)
         stack.push_async_callback(jobs.close)
-        opened = _Opened(control, store, vectors, words, jobs, ActivityLog(control, now_ms), now_ms)
+        opened = _Opened(control, store, history, vectors, words, jobs, ActivityLog(control, now_ms), now_ms)
         admin = await _admin(control, settings)
         if store.dropped:
             await opened.activity.record("recovery", said_of(store.dropped), level="warning")
@@ -142,6 +155,7 @@ class _Opened(msgspec.Struct, frozen=True):
 
     control: Control
     store: Store
+    history: HistoryLog
     vectors: Vectors
     words: WordCounts
     jobs: Jobs
@@ -188,7 +202,14 @@ def _wired(
         presence=presence,
         health=HealthCheck(store, vectors, filling, opened.jobs, presence, settings, now_ms, more=more),
         inflow=inflow,
+        oversight=_oversight(opened, settings),
     )
+
+
+def _oversight(opened: _Opened, settings: Settings) -> Oversight:
+    """The history, and the acts on many memories."""
+    store, now_ms = opened.store, opened.now_ms
+    return Oversight(history=History(opened.history, store, now_ms, keep_days=settings.history_days))
 
 
 def _inflow(

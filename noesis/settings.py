@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 import msgspec
 
 from noesis.errors import SettingsError
+from noesis.memory import MAX_TTL_DAYS, MemoryType
 
 
 class About(msgspec.Struct, frozen=True):
@@ -101,6 +102,52 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     default_ttl_days: Annotated[
         float, About("Life of a memory in days that names none, 0 = never expires (defaultTtlDays)", 0, 36500)
     ] = 90.0
+    ttl_days_by_type: Annotated[
+        dict[str, float],
+        About("The same for single memory types, comma-separated, for example session=7,decision=0"),
+    ] = {}
+    auto_cleanup: Annotated[
+        bool, About("Archive what has expired at every start of the worker (autoCleanup)")
+    ] = True
+    cleanup_interval_hours: Annotated[
+        float, About("Hours between two cleanups, 0 = only when it is asked for (cleanupIntervalHours)", 0, 8760)
+    ] = 6.0
+    cleanup_max_share: Annotated[
+        float,
+        About(
+            "Largest share of an agent's memories that one cleanup archives, or purges of its archive, without"
+            " being confirmed; 1 = it never asks",
+            0,
+            1,
+        ),
+    ] = 0.5
+    archive_ttl_days: Annotated[
+        float, About("Days after which archived memories are purged for good, 0 = never (archiveTtlDays)", 0, 36500)
+    ] = 365.0
+    deleted_keep_days: Annotated[
+        float,
+        About("Days for which a deleted memory can be brought back before it is purged, 0 = for ever", 0, 36500),
+    ] = 30.0
+    context_engine_enabled: Annotated[
+        bool, About("Assemble memories for prompts and capture turns that hosts send (contextEngineEnabled)")
+    ] = True
+    assemble_inject_priority: Annotated[
+        int,
+        About("Memories of this priority or more go into every prompt (assembleInjectPriority)", 0, 100),
+    ] = 75
+    assemble_max_entries: Annotated[
+        int, About("Most memories that go into a prompt for their priority (assembleMaxEntries)", 0, 200)
+    ] = 20
+    assemble_max_age_days: Annotated[
+        float,
+        About("They are at most so many days old, 0 = no limit (assembleMaxAgeDays)", 0, 36500),
+    ] = 30.0
+    assemble_deadline_ms: Annotated[
+        int, About("How long a host waits for its prompt's memories when it does not say, in ms", 50, 10_000)
+    ] = 1500
+    history_days: Annotated[
+        int, About("Days for which the history of memories is kept, 0 = for ever", 0, 36500)
+    ] = 365
     ann_index: Annotated[
         Literal["rq", "pq", "hnsw"],
         About(
@@ -314,6 +361,19 @@ def _list(raw: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in raw.split(",") if part.strip())
 
 
+def _lives(raw: str) -> dict[str, float]:
+    """Days by memory type."""
+    lives: dict[str, float] = {}
+    for part in _list(raw):
+        name, is_there, days = (piece.strip() for piece in part.partition("="))
+        if not is_there or name not in set(MemoryType) or name in lives:
+            raise ValueError(f"must be a list like session=7,decision=0, with types of {', '.join(MemoryType)}.")
+        lives[name] = _number(days)
+        if not 0 <= lives[name] <= MAX_TTL_DAYS:
+            raise ValueError(f"must hold days between 0 (never expires) and {MAX_TTL_DAYS:.0f}.")
+    return lives
+
+
 _PARSERS: tuple[tuple[Any, Callable[[str], Any]], ...] = (
     (int, _integer),
     (float, _number),
@@ -323,4 +383,5 @@ _PARSERS: tuple[tuple[Any, Callable[[str], Any]], ...] = (
     (Path, Path),
     (Path | None, Path),
     (tuple[str, ...], _list),
+    (dict[str, float], _lives),
 )

@@ -14,7 +14,7 @@ PACKAGE = ROOT / "noesis"
 
 # From the bottom up: a module imports from its own layer and those above it in this table, never below.
 LAYERS: dict[str, set[str]] = {
-    "values": {"collecting", "errors", "logs", "memory", "settings", "tasks", "turns"},
+    "values": {"collecting", "errors", "events", "logs", "memory", "settings", "tasks", "turns"},
     "pure": {"ranking", "text"},
     "adapters": {
         "activity",
@@ -22,6 +22,7 @@ LAYERS: dict[str, set[str]] = {
         "audit",
         "control",
         "embedding",
+        "history_log",
         "jobs",
         "ledger",
         "messages",
@@ -48,6 +49,7 @@ LAYERS: dict[str, set[str]] = {
         "following",
         "freshness",
         "health",
+        "history",
         "importing",
         "inbox",
         "indexing",
@@ -135,6 +137,7 @@ OWNERS: dict[str, set[str]] = {
         "audit",
         "capturing",
         "control",
+        "history_log",
         "importing",
         "inbox",
         "ledger",

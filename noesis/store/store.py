@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from noesis.embedding.base import EmbedderIdentity
 from noesis.errors import StoreBusy, StoreFull, StoreReadOnly
+from noesis.events import Witness
 
 # Without it LanceDB prints a warning for every query.
 os.environ.setdefault("LANCE_LOG", "error")
@@ -33,20 +34,31 @@ class Store:
     """Both tables of the live generation, and the writer."""
 
     def __init__(
-        self, generation: Generation, locks: StoreLocks, disk: DiskSync, policy: IndexPolicy
+        self,
+        generation: Generation,
+        locks: StoreLocks,
+        disk: DiskSync,
+        policy: IndexPolicy,
+        now_ms: Callable[[], int],
+        witness: Witness | None = None,
     ) -> None:
         self._generation = generation
         self._locks = locks
         self._disk = disk
         self._upkeep = Upkeep(generation, locks, policy)
         self._embedder: EmbedderIdentity | None = None
-        self.writer = Writer(generation, locks, disk)
+        self.writer = Writer(generation, locks, disk, now_ms, witness)
 
     @classmethod
     async def open(
-        cls, directory: Path, *, now_ms: Callable[[], int], policy: IndexPolicy = _DEFAULT_POLICY
+        cls,
+        directory: Path,
+        *,
+        now_ms: Callable[[], int],
+        policy: IndexPolicy = _DEFAULT_POLICY,
+        witness: Witness | None = None,
     ) -> Store:
-        """Open the store in a directory (absolute), or make an empty one.
+        """Open the store in a directory (absolute), or make an empty one; `witness` is told of every change.
 
         Raises StoreReadOnly, StoreIncompatible or StoreError.
         """
@@ -63,7 +75,7 @@ class Store:
         name = current_name(directory) or _FIRST
         generation = await open_generation(directory, name, policy.nprobes, locks)
         await _sweep_if_quiet(generation, locks)
-        return cls(generation, locks, disk, policy)
+        return cls(generation, locks, disk, policy, now_ms, witness)
 
     @property
     def dropped(self) -> tuple[Dropped, ...]:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol, TypeVar
 
 from noesis.collecting import Collector
 from noesis.errors import EmbedderMismatch, NoesisError, StoreError
+from noesis.events import Event, Witness
+from noesis.store.comparing import Standing, events_of
 from noesis.store.filters import Column, Condition, one_of
 from noesis.store.generations import Generation
 from noesis.store.known import KnownKeys
@@ -35,6 +37,7 @@ class View:
 
     def __init__(self, active: Iterable[Row], archived: Iterable[Row]) -> None:
         self.tables = (_Side(active), _Side(archived))
+        self._touched: dict[str, Standing] = {}
 
     def active(self, memory_id: str) -> list[Row]:
         """The rows of a memory in the active table."""
@@ -53,18 +56,34 @@ class View:
 
     def put_active(self, rows: Sequence[Row]) -> None:
         """The memory is these rows, and active."""
+        self._touch(rows[0].parent_id)
         self.tables[0].put(rows)
         self.tables[1].drop(rows[0].parent_id)
 
     def put_archived(self, rows: Sequence[Row]) -> None:
         """The memory is these rows, and archived."""
+        self._touch(rows[0].parent_id)
         self.tables[1].put(rows)
         self.tables[0].drop(rows[0].parent_id)
 
     def drop(self, memory_id: str) -> None:
         """The memory is gone from both tables."""
+        self._touch(memory_id)
         for side in self.tables:
             side.drop(memory_id)
+
+    def moves(self) -> list[tuple[Standing, Standing]]:
+        """The memories that were put or dropped since this was last asked: before and after."""
+        touched, self._touched = self._touched, {}
+        return [(before, self._standing(memory_id)) for memory_id, before in touched.items()]
+
+    def _touch(self, memory_id: str) -> None:
+        if memory_id not in self._touched:
+            self._touched[memory_id] = self._standing(memory_id)
+
+    def _standing(self, memory_id: str) -> Standing:
+        active = self.active(memory_id)
+        return Standing(active or self.archived(memory_id), archived=not active)
 
 
 class _Side:
@@ -101,7 +120,8 @@ class Change(Protocol[T_co]):
     `apply` is called under the write lock with the newest rows of `memory_ids` and of `hashes`
     (content hashes); it must not wait for anything.  A NoesisError it raises goes to its caller
     alone, and then it must not have altered the view.  Rows it got must not be altered in place:
-    put changed copies.
+    put changed copies.  For the history it may have an `actor` (who wants it), a `because` (why), and
+    an `event_kind` where before and after do not tell what it meant.
     """
 
     @property
@@ -122,10 +142,19 @@ class Change(Protocol[T_co]):
 class Writer:
     """Commits changes to a generation, one commit at a time."""
 
-    def __init__(self, generation: Generation, locks: StoreLocks, disk: DiskSync) -> None:
+    def __init__(
+        self,
+        generation: Generation,
+        locks: StoreLocks,
+        disk: DiskSync,
+        now_ms: Callable[[], int],
+        witness: Witness | None = None,
+    ) -> None:
         self._generation = generation
         self._locks = locks
         self._disk = disk
+        self._now_ms = now_ms
+        self._witness = witness
         self._collector: Collector[Change[Any], Any] = Collector(self._commit_or_split, most=_MAX_CHANGES)
         self._known = KnownKeys(generation.active, generation.archive)
         self._torn: set[str] = set()
@@ -166,16 +195,31 @@ class Writer:
 
     async def _commit(self, changes: list[Change[Any]]) -> list[Any]:
         async with self._locks.writing():
+            # From here to the end of the commit no other generation can take this one's place.
+            if await self._generation.follow():
+                self._torn.clear()
             await self._mend()
             view = await self._load(changes)
-            outcomes = [_applied(change, view) for change in changes]
+            outcomes, events = self._apply(changes, view)
             written = await self._write(view)
         # Also when nothing was written: "it is there already" promises what another process may
         # have committed a moment ago and not synced yet.
         await self._sync()
         self.commits += written
         self.changes += len(changes)
+        if self._witness is not None and events:
+            await self._witness(events)
         return outcomes
+
+    def _apply(self, changes: Sequence[Change[Any]], view: View) -> tuple[list[Any], list[Event]]:
+        """The outcome of each change, and what happened to memories, in order."""
+        outcomes: list[Any] = []
+        events: list[Event] = []
+        at = self._now_ms()
+        for change in changes:
+            outcomes.append(_applied(change, view))
+            events += events_of(view.moves(), change, at)
+        return outcomes, events
 
     async def _load(self, changes: Sequence[Change[Any]]) -> View:
         ids = {memory_id for change in changes for memory_id in change.memory_ids}

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from noesis.capturing import Captures
 from noesis.errors import EmbedderError, StoreBusy
 from noesis.importing.operation import from_args
 from noesis.runtime import Noesis
@@ -17,6 +18,7 @@ from noesis.worker.handlers import Handler, JobContext
 
 DAY_MS = 86_400_000
 MINUTE_MS = 60_000
+_FORGOTTEN_AFTER_MS = 30_000
 
 
 async def embed_pending(context: JobContext) -> dict[str, Any]:
@@ -49,7 +51,9 @@ async def upkeep(context: JobContext, force: bool = False) -> dict[str, Any]:
         return {"optimized": 0}
     await noesis.jobs.prune(max_age_ms=30 * DAY_MS, keep=10_000)
     await asyncio.to_thread(noesis.inflow.uploads.sweep)
+    await noesis.context.intake.forget_old()
     await noesis.activity.prune(max_age_ms=90 * DAY_MS, keep=100_000)
+    await noesis.oversight.history.prune()
     return {"optimized": optimized}
 
 
@@ -79,6 +83,24 @@ async def import_memories(context: JobContext, **args: Any) -> dict[str, Any]:
     return msgspec.to_builtins(done)  # type: ignore[no-any-return]
 
 
+async def capture_turn(context: JobContext, turn: str | None = None) -> dict[str, Any]:
+    """Capture a turn that a host handed over, or every one that still waits."""
+    intake = context.runtime.context.intake
+    turns = [turn] if turn is not None else await intake.waiting()
+    captures = Captures()
+    for number, each in enumerate(turns):
+        captures += await intake.capture(each)
+        context.progress(number + 1, len(turns))
+        if context.cancelled():
+            break
+    return msgspec.to_builtins(captures)  # type: ignore[no-any-return]
+
+
+async def _turns_wait(noesis: Noesis) -> bool:
+    """There are turns whose job was never written down, or failed."""
+    return bool(await noesis.context.intake.waiting(older_than_ms=_FORGOTTEN_AFTER_MS))
+
+
 async def _texts_wait(noesis: Noesis) -> bool:
     """There are texts without a vector, and an embedder that could make it."""
     return await noesis.filling.pending() > 0 and (await noesis.vectors.look()).state == "ready"
@@ -99,6 +121,7 @@ HANDLERS = {
     "scan_source": Handler(run=scan_source, timeout_s=24 * 3600.0, max_attempts=20),
     "scan_all": Handler(run=scan_all, concurrency=1),
     "import": Handler(run=import_memories, timeout_s=24 * 3600.0, max_attempts=20, concurrency=1),
+    "capture_turn": Handler(run=capture_turn, timeout_s=600.0, max_attempts=20, concurrency=1),
     "upkeep": Handler(run=upkeep, timeout_s=3600.0, concurrency=1),
 }
 
@@ -111,6 +134,7 @@ _CRONS = (
         wanted=_model_is_missing,
     ),
     Cron(name="embed_pending", job="embed_pending", key="embed_pending", every_ms=10_000, wanted=_texts_wait),
+    Cron(name="capture_turns", job="capture_turn", key="capture_turns", every_ms=30_000, wanted=_turns_wait),
     Cron(name="upkeep", job="upkeep", key="upkeep", every_ms=15_000, wanted=_upkeep_is_due),
     Cron(name="upkeep_nightly", job="upkeep", key="upkeep", daily_at=time(4), args={"force": True}),
 )
