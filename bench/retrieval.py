@@ -1,6 +1,6 @@
 """How well search finds: LoCoMo's turns indexed and its questions asked over HTTP, as a user would.
 
-python -m bench.retrieval [--data FILE] [--conversations N] [--mode MODE] [--json FILE]
+python -m bench.retrieval [--data FILE] [--conversations N] [--embedder NAME] [--mode MODE] [--json FILE]
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 import click
 import msgspec
 
-from bench import locomo, reports
+from bench import embedders, locomo, reports
 from bench.locomo import Conversation, Question, Turn
 from bench.reports import Asked
 from bench.server import BenchError, Connection, Server, new_token, serving
@@ -30,6 +30,7 @@ _VECTORS_WITHIN_S = 600.0
 @click.command()
 @click.option("--data", type=click.Path(path_type=Path), help="The LoCoMo file (NOESIS_BENCH_LOCOMO).")
 @click.option("--conversations", type=click.IntRange(1), help="Only the first so many.")
+@click.option("--embedder", type=click.Choice(embedders.NAMES), default="local", show_default=True)
 @click.option("--mode", type=click.Choice(("hybrid", "vector", "keyword")), default="hybrid")
 @click.option(
     "--limit", type=click.IntRange(10, 200), default=10, show_default=True, help="Hits of a question."
@@ -39,6 +40,7 @@ _VECTORS_WITHIN_S = 600.0
 def main(
     data: Path | None,
     conversations: int | None,
+    embedder: str,
     mode: str,
     limit: int,
     explain_out: Any,
@@ -53,9 +55,12 @@ def main(
         )
         return
     talks = locomo.load(path, conversations)
-    with tempfile.TemporaryDirectory(prefix="noesis-bench-") as place:
+    with (
+        tempfile.TemporaryDirectory(prefix="noesis-bench-") as place,
+        embedders.settings_of(embedder) as settings,
+    ):
         token = asyncio.run(new_token(Path(place)))
-        with serving(Path(place), token) as server:
+        with serving(Path(place), token, **settings) as server:
             asked = measure(
                 server, talks, mode=mode, limit=limit, explain=explain_out is not None, say=_progress
             )

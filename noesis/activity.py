@@ -6,7 +6,7 @@ age and by number.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -105,6 +105,11 @@ class ActivityLog:
         """Forget events older than `max_age_ms` and all but the newest `keep`; how many went."""
         before = self._now_ms() - max_age_ms
         return await self._control.run(lambda connection: _prune(connection, before, keep))
+
+    async def kinds(self) -> Sequence[str]:
+        """The kinds of the events that are kept, in the order of the alphabet."""
+        query = sa.select(table.c.kind).distinct().order_by(table.c.kind)
+        return await self._control.read(lambda connection: connection.scalars(query).all())
 
     async def list(
         self, which: EventFilter = EVERYTHING, *, cursor: str | None = None, limit: int = 50

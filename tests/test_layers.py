@@ -53,6 +53,7 @@ LAYERS: dict[str, set[str]] = {
         "importing",
         "inbox",
         "indexing",
+        "lifetimes",
         "mirroring",
         "purging",
         "reading",

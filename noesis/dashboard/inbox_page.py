@@ -22,14 +22,6 @@ _ON_A_PAGE = 25
 _LONGEST_CURSOR = 200
 
 
-async def count_waiting(request: PageRequest) -> None:
-    """Before a page is made: how many texts wait, for the top bar of whoever is logged in."""
-    scope = request.scope.get("auth")
-    if scope is not None:
-        noesis: Noesis = request.app.state.noesis
-        request.scope[COUNTS] = {HERE: await noesis.inflow.inbox.count(scope)}  # type: ignore[literal-required]
-
-
 @get("/inbox", opt=PAGE, include_in_schema=False)
 async def show_inbox(request: PageRequest, noesis: Wired) -> Response[str]:
     """What waits, newest first."""

@@ -9,6 +9,7 @@ from noesis.api.access import PAGE, Wired
 from noesis.dashboard import edit_form
 from noesis.dashboard.edit_form import EditForm
 from noesis.dashboard.forms import MAX_FORM_BYTES, read_form
+from noesis.dashboard.history_rows import MOST_SHOWN, history_rows
 from noesis.dashboard.markdown import render
 from noesis.dashboard.presenters import detail
 from noesis.dashboard.rendering import PageRequest, page, see
@@ -40,6 +41,7 @@ async def show_memory(request: PageRequest, noesis: Wired, memory_id: FromPath[s
     view = RENDERED if request.query_params.get("view") == RENDERED else RAW
     rendered = render(memory.text) if view == RENDERED else None
     asked = request.query_params.get("why", "").strip()
+    history = await noesis.oversight.history.of(request.auth, memory_id, limit=MOST_SHOWN)
     return page(
         request,
         "memory.html",
@@ -50,6 +52,8 @@ async def show_memory(request: PageRequest, noesis: Wired, memory_id: FromPath[s
         asked=asked,
         verdict=await _verdict(request, noesis, memory, asked) if asked else None,
         verdict_words=_VERDICTS,
+        history=history_rows(history.events, noesis.now_ms()),
+        older=history.cursor is not None,
     )
 
 

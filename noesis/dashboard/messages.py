@@ -34,6 +34,13 @@ MESSAGES = {
     "let-in-always": Message("It is a memory now, and what comes from there is let in from now on."),
     "thrown-away": Message("Thrown away. The same text is not asked about again."),
     "decided-before": Message("Somebody had decided on this before.", is_error=True),
+    "started": Message("It was started; if it was waiting or running already, it goes on as it was."),
+    "stopping": Message("It is being stopped."),
+    "stopped": Message("It was taken off the list."),
+    "again": Message("It will be tried again."),
+    "seen": Message("It is counted no longer."),
+    "ended-before": Message("It had ended before.", is_error=True),
+    "runs-already": Message("The same work is waiting or running already.", is_error=True),
     "retried": Message("Its vector will be tried again in a moment."),
 }
 

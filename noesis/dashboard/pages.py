@@ -5,7 +5,17 @@ from __future__ import annotations
 from litestar import Router
 from litestar.types import ControllerRouterHandler
 
-from noesis.dashboard import docs_page, entry, inbox_page, memory_pages, searching, sources_page, static
+from noesis.dashboard import (
+    activity_page,
+    docs_page,
+    entry,
+    inbox_page,
+    memory_pages,
+    searching,
+    sources_page,
+    static,
+)
+from noesis.dashboard.counts import count_waiting
 from noesis.dashboard.error_pages import ERROR_HANDLERS
 
 PAGES = [
@@ -13,12 +23,13 @@ PAGES = [
     *memory_pages.HANDLERS,
     *inbox_page.HANDLERS,
     *sources_page.HANDLERS,
+    *activity_page.HANDLERS,
     *docs_page.HANDLERS,
     *entry.HANDLERS,
 ]
 
 HANDLERS: list[ControllerRouterHandler] = [
-    Router("/", route_handlers=PAGES, before_request=inbox_page.count_waiting),
+    Router("/", route_handlers=PAGES, before_request=count_waiting),
     static.serve_static,
 ]
 

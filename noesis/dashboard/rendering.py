@@ -18,18 +18,20 @@ PageRequest = Request[Any, Scope, Any]
 
 
 class NavEntry(msgspec.Struct, frozen=True):
-    """An entry of the top bar: the page's name in `page(..., here=)`, and its letter after `g`."""
+    """An entry of the top bar: the page's name in `page(..., here=)`, its letter after `g`, and what its count counts."""
 
     name: str
     title: str
     href: str
     letter: str
+    counted: str = "waiting"
 
 
 NAVIGATION = (
     NavEntry("search", "Search", "/", "s"),
     NavEntry("inbox", "Inbox", "/inbox", "i"),
     NavEntry("sources", "Sources", "/sources", "o"),
+    NavEntry("activity", "Activity", "/activity", "t", "failed"),
     NavEntry("docs", "API docs", "/docs", "d"),
 )
 """The top bar, in order."""

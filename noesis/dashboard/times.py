@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from noesis.memory import EARLIEST_MS, LATEST_MS, to_datetime
 
+JUST_NOW = "just now"
+"""What is less than a minute away on either side."""
+
 _MINUTE = 60
 _HOUR = 3600
 _DAY = 86_400
@@ -30,7 +33,7 @@ def age(at_ms: int, now_ms: int) -> str:
     """When something was, seen from now: `3 days ago`, `just now`, `in 2 hours`."""
     seconds = (now_ms - at_ms) / 1000
     if abs(seconds) < _MINUTE:
-        return "just now"
+        return JUST_NOW
     return f"{span(seconds)} ago" if seconds > 0 else f"in {span(-seconds)}"
 
 

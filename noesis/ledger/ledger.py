@@ -139,6 +139,10 @@ class Ledger:
         """How many failed jobs nobody has acknowledged."""
         return await self._run(views.unseen_failures)
 
+    async def last_slots(self) -> dict[str, int]:
+        """The latest slot (Unix ms) of each recurring job that was taken, by its name."""
+        return await self._run(views.last_slots)
+
     async def running(self) -> list[Job]:
         """The jobs that some worker holds."""
         return await self._run(lambda connection: select(connection, table.c.state == "running"))

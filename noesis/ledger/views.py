@@ -8,7 +8,7 @@ import msgspec
 import sqlalchemy as sa
 
 from noesis.errors import InvalidInput
-from noesis.ledger.table import STATES, Job, JobState, table, to_job
+from noesis.ledger.table import STATES, Job, JobState, slots, table, to_job
 
 MAX_PAGE = 500
 
@@ -53,6 +53,12 @@ def unseen_failures(connection: sa.Connection) -> int:
     """How many failed jobs nobody has acknowledged."""
     query = sa.select(sa.func.count()).select_from(table).where(*_conditions(JobFilter(unseen=True)))
     return connection.scalar(query) or 0
+
+
+def last_slots(connection: sa.Connection) -> dict[str, int]:
+    """The latest slot (Unix ms) of each recurring job that was taken, by its name."""
+    rows = connection.execute(sa.select(slots.c.name, slots.c.slot_ms))
+    return {row.name: row.slot_ms for row in rows}
 
 
 def _conditions(which: JobFilter) -> Sequence[sa.ColumnElement[bool]]:

@@ -1,0 +1,133 @@
+"""Jobs and their schedule as the templates show them: names in words, how far, how long still."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from noesis.dashboard import times
+from noesis.dashboard.presenters import Moment, moment
+from noesis.ledger import Job
+from noesis.worker.crons import Cron, slot_ms
+
+WORDS = {
+    "embed_pending": "Make the vectors that are missing",
+    "prepare_model": "Download the embedding model",
+    "upkeep": "Compact and index the store",
+    "scan_source": "Read a followed place",
+    "scan_all": "Look at every followed place",
+    "capture_turn": "Capture what was said",
+    "import": "Import memories",
+    "cleanup": "Archive what has expired",
+    "dedup": "Look for near-duplicates",
+    "backup": "Make a backup",
+    "verify": "Verify a backup",
+    "restore": "Restore a backup",
+    "drill": "Prove that the latest backup restores",
+    "snapshot": "Push a snapshot to Git",
+    "reembed": "Embed everything anew",
+    "reconcile": "Find jobs that were lost",
+}
+"""What a job does, by its name."""
+
+_LEAST_PERIOD_MS = 60_000
+"""What comes round more often than this is the machine's own breathing and no news to a person."""
+
+_RESULT_WORDS = 6
+
+
+class JobRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One job; `share` is how much is done (0 to 1) where that is known, `figures` what came of it."""
+
+    id: str
+    words: str
+    state: str
+    at: Moment
+    done: int
+    total: int | None
+    left: str | None
+    error: str | None
+    figures: tuple[tuple[str, str], ...]
+    stopping: bool
+    attempts: int
+
+
+class CronRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One recurring job: how often, when it was last due (None: never) and when it is next."""
+
+    name: str
+    words: str
+    often: str
+    last: Moment | None
+    next: Moment
+
+
+def words_of(name: str) -> str:
+    """What a job of this name does."""
+    return WORDS.get(name, name.replace("_", " ").capitalize())
+
+
+def job_row(job: Job, now_ms: int) -> JobRow:
+    """A job for a list; its time is that of its last change."""
+    at = job.finished_ms or job.started_ms or job.created_ms
+    if job.state == "queued":
+        at = max(job.not_before_ms, job.created_ms)
+    return JobRow(
+        id=job.id,
+        words=words_of(job.name),
+        state=job.state,
+        at=moment(at, now_ms),
+        done=job.done,
+        total=job.total,
+        left=_left(job, now_ms) if job.state == "running" else None,
+        error=job.error,
+        figures=_figures(job.result or {}) if job.state == "succeeded" else (),
+        stopping=job.cancel_requested,
+        attempts=job.attempts,
+    )
+
+
+def schedule(crons: Iterable[Cron], last: Mapping[str, int], now_ms: int) -> list[CronRow]:
+    """The recurring jobs that matter to a person, the next one first."""
+    shown = [cron for cron in crons if cron.period_ms >= _LEAST_PERIOD_MS]
+    coming = sorted((slot_ms(cron, now_ms) + cron.period_ms, cron.name, cron) for cron in shown)
+    return [
+        CronRow(
+            name=name,
+            words=words_of(cron.job),
+            often=_often(cron),
+            last=moment(last[name], now_ms) if name in last else None,
+            next=_soon(moment(at, now_ms)),
+        )
+        for at, name, cron in coming
+    ]
+
+
+def _soon(at: Moment) -> Moment:
+    return msgspec.structs.replace(at, words="within a minute") if at.words == times.JUST_NOW else at
+
+
+def _often(cron: Cron) -> str:
+    if cron.daily_at is not None:
+        return f"daily at {cron.daily_at:%H:%M} {cron.zone.tzname(None)}"
+    return f"every {times.span(cron.period_ms / 1000)}"
+
+
+def _left(job: Job, now_ms: int) -> str | None:
+    """How long it still takes, if it goes on as it went; None before that can be told."""
+    if not (job.total and job.done and job.started_ms) or job.done >= job.total:
+        return None
+    seconds = (now_ms - job.started_ms) / 1000 * (job.total - job.done) / job.done
+    return f"about {times.span(seconds)} left" if seconds >= 60 else "less than a minute left"
+
+
+def _figures(result: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """The counts of a result that are not zero; a text among them is a reason."""
+    told = [
+        (name.replace("_", " "), f"{value:,}" if isinstance(value, int | float) else str(value))
+        for name, value in result.items()
+        if isinstance(value, int | float | str) and not isinstance(value, bool) and value
+    ]
+    return tuple(told[:_RESULT_WORDS])
