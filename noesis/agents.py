@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 import sqlalchemy as sa
@@ -19,6 +19,9 @@ agents = sa.Table(
     sa.Column("may_read_across", sa.Boolean, nullable=False),
     sa.Column("redaction", sa.String(16)),
     sa.Column("updated_at", sa.BigInteger, nullable=False),
+    sa.Column("ttl_days", sa.Text),
+    sa.Column("max_memories", sa.BigInteger),
+    sa.Column("writes_per_minute", sa.Integer),
 )
 
 _KNOWN_FOR_S = 1.0
@@ -29,12 +32,17 @@ Redaction = Literal["redact", "block", "off"]
 class Policy(msgspec.Struct, frozen=True):
     """The policy of one agent; what is not set is closed.
 
-    `redaction` is what happens to secrets in its texts, None: as the settings say.
+    `redaction` is what happens to secrets in its texts, None: as the settings say.  `ttl_days` is the life
+    of its memories that name none, by type, or by `default` for all others; what is not in it is as the
+    settings say.  `max_memories` and `writes_per_minute` are limits, 0 = none, None: as the settings say.
     """
 
     agent: str
     may_read_across: bool = False
     redaction: Redaction | None = None
+    ttl_days: dict[str, float] = {}
+    max_memories: int | None = None
+    writes_per_minute: int | None = None
 
 
 class Agents:
@@ -53,7 +61,7 @@ class Agents:
             if time.monotonic() - self._known_at > _KNOWN_FOR_S:
                 query = sa.select(agents)
                 rows = await self._control.read(lambda connection: connection.execute(query).all())
-                self._known = {row.name: Policy(row.name, row.may_read_across, row.redaction) for row in rows}
+                self._known = {row.name: _policy(row) for row in rows}
                 self._known_at = time.monotonic()
         return self._known
 
@@ -66,6 +74,9 @@ class Agents:
         values = {
             "may_read_across": policy.may_read_across,
             "redaction": policy.redaction,
+            "ttl_days": msgspec.json.encode(policy.ttl_days).decode() if policy.ttl_days else None,
+            "max_memories": policy.max_memories,
+            "writes_per_minute": policy.writes_per_minute,
             "updated_at": self._now_ms(),
         }
 
@@ -78,3 +89,10 @@ class Agents:
 
         await self._control.run(put)
         self._known_at = float("-inf")
+
+
+def _policy(row: Any) -> Policy:
+    lives = {} if row.ttl_days is None else msgspec.json.decode(row.ttl_days, type=dict[str, float])
+    return Policy(
+        row.name, row.may_read_across, row.redaction, lives, row.max_memories, row.writes_per_minute
+    )

@@ -10,9 +10,11 @@ from msgspec import UNSET, UnsetType
 from noesis.browsing import find_rows
 from noesis.errors import Conflict, InvalidInput, NotFound
 from noesis.indexing import cut, prepare_tags, prepare_text, trust_of
+from noesis.lifetimes import Lifetimes, Lives
 from noesis.memory import (
     DELETED,
     FLAGGED,
+    NEVER,
     Memory,
     MemoryType,
     Role,
@@ -22,6 +24,7 @@ from noesis.memory import (
     check_ttl,
     expiry,
 )
+from noesis.quotas import Quotas, Room
 from noesis.redacting import Redacting
 from noesis.rows import to_memory, to_rows, vector_text, with_embeddings
 from noesis.settings import Settings
@@ -39,6 +42,7 @@ class Edit(msgspec.Struct, frozen=True, kw_only=True):
     tags: tuple[str, ...] | UnsetType = UNSET
     ttl_days: float | UnsetType = UNSET
     trusted: bool | UnsetType = UNSET
+    pinned: bool | UnsetType = UNSET
 
 
 class Editing:
@@ -49,19 +53,24 @@ class Editing:
         store: Store,
         vectors: Vectors,
         redacting: Redacting,
+        quotas: Quotas,
+        lifetimes: Lifetimes,
         settings: Settings,
         now_ms: Callable[[], int],
     ) -> None:
         self._store = store
         self._vectors = vectors
         self._redacting = redacting
+        self._quotas = quotas
+        self._lifetimes = lifetimes
         self._settings = settings
         self._now_ms = now_ms
 
     async def edit(self, scope: Scope, memory_id: str, edit: Edit) -> Memory:
         """Change one memory and return it; its id, creation time and source stay.
 
-        A priority of None goes back to that of the type; `trusted` is an administrator's word on the text.
+        A priority of None goes back to that of the type; `pinned` true ends its TTL, false gives a pinned one
+        the life of its type again; `trusted` is an administrator's word on the text.
         Raises InvalidInput, Forbidden, NotFound, a StoreError.
         """
         _check(edit)
@@ -74,7 +83,9 @@ class Editing:
         new_rows: list[Row] | None = None
         if edit.text is not UNSET:
             new_rows = await self._rows_of_text(to_memory(rows), prepare_text(edit.text, redactor))
-        memory = await self._store.submit(EditChange(scope, memory_id, edit, new_rows, self._now_ms()))
+        lives = await self._lifetimes.of(rows[0].agent_id)
+        change = EditChange(scope, memory_id, edit, new_rows, lives, self._now_ms())
+        memory = await self._store.submit(change)
         await self._redacting.record(memory.agent_id, redactor.counts)
         return memory
 
@@ -83,9 +94,11 @@ class Editing:
         return await self._store.submit(DeleteChange(scope, memory_id, self._now_ms()))
 
     async def undelete(self, scope: Scope, memory_id: str) -> Memory:
-        """Bring a deleted memory back.  Raises NotFound, or Conflict when it is not deleted."""
-        ttl = self._settings.default_ttl_days
-        return await self._store.submit(UndeleteChange(scope, memory_id, ttl, self._now_ms()))
+        """Bring a deleted memory back.  Raises NotFound, QuotaExceeded, or Conflict when it is not deleted."""
+        rows = await find_rows(self._store, scope, memory_id)
+        lives = await self._lifetimes.of(rows[0].agent_id)
+        async with self._quotas.room(rows[0].agent_id) as room:
+            return await self._store.submit(UndeleteChange(scope, memory_id, lives, room, self._now_ms()))
 
     async def _rows_of_text(self, memory: Memory, text: str) -> list[Row]:
         changed = msgspec.structs.replace(
@@ -98,13 +111,17 @@ class Editing:
 
 def _check(edit: Edit) -> None:
     if edit == Edit():
-        raise InvalidInput("Name at least one of text, memory_type, priority, tags, ttl_days and trusted.")
+        raise InvalidInput(
+            "Name at least one of text, memory_type, priority, tags, ttl_days, trusted and pinned."
+        )
     if isinstance(edit.priority, int):
         check_priority(edit.priority)
     if edit.tags is not UNSET:
         check_tags(edit.tags)
     if edit.ttl_days is not UNSET:
         check_ttl(edit.ttl_days)
+        if edit.pinned is not UNSET:
+            raise InvalidInput("Give either ttl_days or pinned.", field="pinned")
 
 
 class _OwnedChange:
@@ -130,11 +147,18 @@ class EditChange(_OwnedChange):
     """Alters the rows of a memory where it lies."""
 
     def __init__(
-        self, scope: Scope, memory_id: str, edit: Edit, new_rows: list[Row] | None, now_ms: int
+        self,
+        scope: Scope,
+        memory_id: str,
+        edit: Edit,
+        new_rows: list[Row] | None,
+        lives: Lives,
+        now_ms: int,
     ) -> None:
         super().__init__(scope, memory_id, now_ms)
         self._edit = edit
         self._new_rows = new_rows
+        self._lives = lives
 
     def apply(self, view: View) -> Memory:
         """Take the newest metadata and the new text, put both."""
@@ -182,6 +206,11 @@ class EditChange(_OwnedChange):
             values["expires_at"] = expiry(edit.ttl_days, self._now_ms)
         if edit.trusted is not UNSET:
             values["trust"] = "" if edit.trusted else FLAGGED
+        if edit.pinned is True:
+            values["expires_at"] = NEVER
+        elif edit.pinned is False and row.expires_at == NEVER:
+            days = self._lives.days(str(values.get("memory_type", row.memory_type)))
+            values["expires_at"] = expiry(days, self._now_ms)
         return values
 
 
@@ -206,18 +235,20 @@ class DeleteChange(_OwnedChange):
 class UndeleteChange(_OwnedChange):
     """Moves a deleted memory back."""
 
-    def __init__(self, scope: Scope, memory_id: str, ttl_days: float, now_ms: int) -> None:
+    def __init__(self, scope: Scope, memory_id: str, lives: Lives, room: Room, now_ms: int) -> None:
         super().__init__(scope, memory_id, now_ms)
-        self._ttl_days = ttl_days
+        self._lives = lives
+        self._room = room
 
     def apply(self, view: View) -> Memory:
         """It gets a new life only when its old one ran out meanwhile."""
         rows = self.owned(view.active(self._id) or view.archived(self._id))
         if rows[0].archive_reason != DELETED:
             raise Conflict("This memory is not deleted.")
+        self._room.take()
         expires_at = rows[0].expires_at
         if expires_at <= self._now_ms:
-            expires_at = expiry(self._ttl_days, self._now_ms)
+            expires_at = expiry(self._lives.days(rows[0].memory_type), self._now_ms)
         back = [
             msgspec.structs.replace(
                 row, archived_at=None, archive_reason=None, expires_at=expires_at, updated_at=self._now_ms

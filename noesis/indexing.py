@@ -8,8 +8,9 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from noesis.collecting import Collector
+from noesis.collecting import Lanes
 from noesis.errors import InvalidInput, NoesisError, TooLarge
+from noesis.lifetimes import Lifetimes, Lives
 from noesis.memory import (
     DELETED,
     FLAGGED,
@@ -29,6 +30,7 @@ from noesis.memory import (
     memory_id,
     source_key,
 )
+from noesis.quotas import Quotas, Room
 from noesis.redacting import Redacting, Redactor
 from noesis.rows import by_memory, to_memory, to_rows, vector_text, with_embeddings
 from noesis.settings import Settings
@@ -52,16 +54,23 @@ class Indexing:
         store: Store,
         vectors: Vectors,
         redacting: Redacting,
+        quotas: Quotas,
+        lifetimes: Lifetimes,
         settings: Settings,
         now_ms: Callable[[], int],
     ) -> None:
         self._store = store
         self._vectors = vectors
         self._redacting = redacting
+        self._quotas = quotas
+        self._lifetimes = lifetimes
         self._settings = settings
         self._now_ms = now_ms
         # Texts that arrive while others are embedded go to the model together.
-        self._embedding: Collector[Memory, list[Row]] = Collector(self._rows_of, most=_EMBED_AT_ONCE)
+        # Each agent's apart from the others': who brings many makes nobody else wait.
+        self._embedding: Lanes[Memory, list[Row]] = Lanes(
+            self._rows_of, most=_EMBED_AT_ONCE, lane=lambda memory: memory.agent_id
+        )
 
     async def index(self, scope: Scope, new: NewMemory, *, looked_at: bool = False) -> Indexed:
         """Store one memory; a repeat is answered with the existing one.
@@ -80,25 +89,30 @@ class Indexing:
         """Store several in one go; one that cannot be stored fails alone.  Results are in order."""
         agent = scope.owner()
         redactor = await self._redacting.redactor(agent)
-        prepared = [self._prepare(agent, new, redactor, looked_at) for new in news]
-        results = await asyncio.gather(*(self._store_one(memory) for memory in prepared))
+        lives = await self._lifetimes.of(agent)
+        prepared = [self._prepare(agent, new, redactor, lives, looked_at) for new in news]
+        async with self._quotas.room(agent) as room:
+            results = await asyncio.gather(*(self._store_one(memory, room) for memory in prepared))
         await self._redacting.record(agent, redactor.counts)
         return list(results)
 
-    async def _store_one(self, memory: Memory | NoesisError) -> Indexed | NoesisError:
+    async def _store_one(self, memory: Memory | NoesisError, room: Room) -> Indexed | NoesisError:
         if isinstance(memory, NoesisError):
             return memory
+        if room.is_full and not self._store.writer.may_have(memory.id):
+            # Not even embedded: what is refused must cost the others nothing.
+            return room.refusal()
         rows = await self._embedding.submit(memory)
         try:
-            return await self._store.submit(IndexChange(memory, rows, self._now_ms()))
+            return await self._store.submit(IndexChange(memory, rows, self._now_ms(), room=room))
         except NoesisError as error:
             return error
 
     def _prepare(
-        self, agent: str, new: NewMemory, redactor: Redactor, looked_at: bool
+        self, agent: str, new: NewMemory, redactor: Redactor, lives: Lives, looked_at: bool
     ) -> Memory | NoesisError:
         try:
-            memory = prepare(agent, new, self._settings.default_ttl_days, redactor, self._now_ms())
+            memory = prepare(agent, new, lives.days(new.memory_type), redactor, self._now_ms())
         except InvalidInput as error:
             return error
         return memory if looked_at else msgspec.structs.replace(memory, trust=trust_of(new.text))
@@ -218,11 +232,12 @@ class IndexChange:
     """Puts one new memory into the store unless it is there."""
 
     def __init__(
-        self, memory: Memory, rows: Sequence[Row], now_ms: int, *, revive_deleted: bool = True
+        self, memory: Memory, rows: Sequence[Row], now_ms: int, *, room: Room, revive_deleted: bool = True
     ) -> None:
         self._memory = memory
         self._rows = rows
         self._now_ms = now_ms
+        self._room = room
         self._revive_deleted = revive_deleted
         self.memory_ids = (memory.id,)
         self.hashes = (memory.content_hash,)
@@ -234,11 +249,13 @@ class IndexChange:
         """
         same = self._same(view)
         if same is None:
+            self._room.take()
             rows = self._rows_with_free_id(view)
             view.put_active(rows)
             return _indexed(rows, duplicate=False)
         stays_deleted = same[0].archive_reason == DELETED and not self._revive_deleted
         if self._is_over(same) and not stays_deleted:
+            self._room.take()
             same = [self._brought_back(row) for row in same]
             view.put_active(same)
         return _indexed(same, duplicate=True)

@@ -15,11 +15,17 @@ from noesis.agents import Agents
 from noesis.audit import Audit
 from noesis.browsing import Browsing
 from noesis.capturing import Capturing
+from noesis.context.assembling import Assembling
+from noesis.context.fitness import Fitness
+from noesis.context.intake import Intake
+from noesis.context.recalling import Recalling
+from noesis.context.standing import Standing
 from noesis.control import Control, sqlite_url
 from noesis.editing import Editing
 from noesis.embedder_choice import choose_embedder
 from noesis.embedding import Embedder
 from noesis.errors import SettingsError
+from noesis.extending import Extending
 from noesis.filling import Filling
 from noesis.following import Following
 from noesis.health import HealthCheck, said_of
@@ -34,11 +40,14 @@ from noesis.inbox import Inbox
 from noesis.indexing import Indexing
 from noesis.jobs import Jobs
 from noesis.ledger import Ledger
+from noesis.lifetimes import Lifetimes
 from noesis.mirroring import Mirror
 from noesis.presence import Presence
+from noesis.quotas import Quotas
 from noesis.ranking.fusion import Fusion, decode
 from noesis.reading import FileReader
 from noesis.redacting import Redacting
+from noesis.refusals import Refusals
 from noesis.scanning import Scanning
 from noesis.search import Search
 from noesis.settings import Settings
@@ -50,10 +59,13 @@ from noesis.store import IndexPolicy, Store
 from noesis.superseding import Superseding
 from noesis.tokens import Tokens
 from noesis.uploads import Uploads
+from noesis.usage import Usage
+from noesis.uses import Uses
 from noesis.vectors import QUERY_DEADLINE_S, Vectors
 from noesis.watch_signs import WatchSigns
 from noesis.why_not import WhyNot
 from noesis.word_statistics import WordCounts
+from noesis.write_rates import WriteRates
 
 
 def system_now_ms() -> int:
@@ -81,6 +93,14 @@ class Oversight(msgspec.Struct, kw_only=True):
     history: History
 
 
+class ContextEngine(msgspec.Struct, kw_only=True):
+    """What goes into a host's prompts, and what its turns leave behind."""
+
+    recalling: Recalling
+    assembling: Assembling
+    intake: Intake
+
+
 class Noesis(msgspec.Struct, kw_only=True):
     """Everything an entry point needs, wired."""
 
@@ -97,18 +117,23 @@ class Noesis(msgspec.Struct, kw_only=True):
     search: Search
     why_not: WhyNot
     superseding: Superseding
+    uses: Uses
+    usage: Usage
     statistics: Statistics
     jobs: Jobs
     activity: ActivityLog
     tokens: Tokens
     agents: Agents
     redacting: Redacting
+    quotas: Quotas
+    write_rates: WriteRates
     admin: Admin
     audit: Audit
     presence: Presence
     health: HealthCheck
     inflow: Inflow
     oversight: Oversight
+    context: ContextEngine
 
 
 @asynccontextmanager
@@ -147,7 +172,10 @@ async def open_runtime(
         admin = await _admin(control, settings)
         if store.dropped:
             await opened.activity.record("recovery", said_of(store.dropped), level="warning")
-        yield _wired(opened, admin, settings, fusion, os.environ if environ is None else environ)
+        noesis = _wired(opened, admin, settings, fusion, os.environ if environ is None else environ)
+        stack.push_async_callback(noesis.uses.close)
+        stack.push_async_callback(noesis.context.recalling.close)
+        yield noesis
 
 
 class _Opened(msgspec.Struct, frozen=True):
@@ -170,13 +198,19 @@ def _wired(
     control, store, vectors, now_ms = opened.control, opened.store, opened.vectors, opened.now_ms
     agents = Agents(control, now_ms)
     redacting = Redacting(control, agents, settings.redaction)
-    indexing = Indexing(store, vectors, redacting, settings, now_ms)
+    lifetimes = Lifetimes(agents, settings)
+    quotas = Quotas(
+        store, agents, Refusals(control), opened.activity, now_ms, default=settings.max_memories
+    )
+    indexing = Indexing(store, vectors, redacting, quotas, lifetimes, settings, now_ms)
     superseding = Superseding(control, store, now_ms)
+    extending = Extending(store, lifetimes, now_ms) if settings.extend_on_use else None
+    uses = Uses(control, store, now_ms, extending=extending)
     search = Search(store, vectors, opened.words, settings, now_ms, fusion=fusion, superseding=superseding)
     filling = Filling(store, vectors, now_ms)
     presence = Presence(control, now_ms)
-    inflow = _inflow(opened, indexing, redacting, settings, environ)
-    more = (inflow.health.check,)
+    inflow = _inflow(opened, indexing, redacting, quotas, lifetimes, settings, environ)
+    more = (inflow.health.check, quotas.check)
     return Noesis(
         settings=settings,
         now_ms=now_ms,
@@ -186,23 +220,49 @@ def _wired(
         vectors=vectors,
         indexing=indexing,
         browsing=Browsing(store, now_ms),
-        editing=Editing(store, vectors, redacting, settings, now_ms),
+        editing=Editing(store, vectors, redacting, quotas, lifetimes, settings, now_ms),
         filling=filling,
         search=search,
         why_not=WhyNot(store, search, now_ms),
         superseding=superseding,
+        uses=uses,
+        usage=Usage(uses, store, now_ms),
         statistics=Statistics(store, redacting, now_ms),
         jobs=opened.jobs,
         activity=opened.activity,
         tokens=Tokens(control, now_ms),
         agents=agents,
         redacting=redacting,
+        quotas=quotas,
+        write_rates=WriteRates(agents, settings.writes_per_minute),
         admin=admin,
         audit=Audit(control, now_ms),
         presence=presence,
         health=HealthCheck(store, vectors, filling, opened.jobs, presence, settings, now_ms, more=more),
         inflow=inflow,
         oversight=_oversight(opened, settings),
+        context=_context(opened, inflow.capturing, redacting, search, superseding, settings),
+    )
+
+
+def _context(
+    opened: _Opened,
+    capturing: Capturing,
+    redacting: Redacting,
+    search: Search,
+    superseding: Superseding,
+    settings: Settings,
+) -> ContextEngine:
+    """The context engine."""
+    store, now_ms = opened.store, opened.now_ms
+    fitness = Fitness(superseding)
+    recalling = Recalling(store, opened.vectors, search, settings)
+    return ContextEngine(
+        recalling=recalling,
+        assembling=Assembling(
+            opened.control, Standing(store, fitness, settings, now_ms), recalling, fitness, settings
+        ),
+        intake=Intake(opened.control, capturing, redacting, now_ms),
     )
 
 
@@ -216,6 +276,8 @@ def _inflow(
     opened: _Opened,
     indexing: Indexing,
     redacting: Redacting,
+    quotas: Quotas,
+    lifetimes: Lifetimes,
     settings: Settings,
     environ: Mapping[str, str],
 ) -> Inflow:
@@ -223,7 +285,7 @@ def _inflow(
     control, now_ms = opened.control, opened.now_ms
     inbox = Inbox(control, indexing, now_ms)
     capturing = Capturing(control, indexing, inbox, redacting, now_ms)
-    mirror = Mirror(opened.store, opened.vectors, redacting, settings, now_ms)
+    mirror = Mirror(opened.store, opened.vectors, redacting, quotas, settings, now_ms)
     roots, book = Roots(control), Book(control)
     reader = FileReader(book, mirror, capturing, now_ms)
     scanning = Scanning(roots, book, reader, mirror, opened.activity, now_ms, settings)
@@ -241,7 +303,7 @@ def _inflow(
         uploads=uploads,
         importing=Importing(
             Places(following, uploads, settings),
-            records=RecordImport(opened.store, opened.vectors, redacting, settings, now_ms),
+            records=RecordImport(opened.store, opened.vectors, redacting, quotas, lifetimes, settings, now_ms),
             turns=TurnImport(control, capturing),
             documents=DocumentImport(opened.store, roots, book, reader, redacting, settings),
             following=following,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
+from datetime import datetime, time
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
@@ -110,7 +111,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         bool, About("Archive what has expired at every start of the worker (autoCleanup)")
     ] = True
     cleanup_interval_hours: Annotated[
-        float, About("Hours between two cleanups, 0 = only when it is asked for (cleanupIntervalHours)", 0, 8760)
+        float,
+        About("Hours between two cleanups, 0 = only when it is asked for (cleanupIntervalHours)", 0, 8760),
     ] = 6.0
     cleanup_max_share: Annotated[
         float,
@@ -122,11 +124,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = 0.5
     archive_ttl_days: Annotated[
-        float, About("Days after which archived memories are purged for good, 0 = never (archiveTtlDays)", 0, 36500)
+        float,
+        About("Days after which archived memories are purged for good, 0 = never (archiveTtlDays)", 0, 36500),
     ] = 365.0
     deleted_keep_days: Annotated[
         float,
-        About("Days for which a deleted memory can be brought back before it is purged, 0 = for ever", 0, 36500),
+        About(
+            "Days for which a deleted memory can be brought back before it is purged, 0 = for ever", 0, 36500
+        ),
     ] = 30.0
     context_engine_enabled: Annotated[
         bool, About("Assemble memories for prompts and capture turns that hosts send (contextEngineEnabled)")
@@ -148,6 +153,17 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     history_days: Annotated[
         int, About("Days for which the history of memories is kept, 0 = for ever", 0, 36500)
     ] = 365
+    max_memories: Annotated[
+        int, About("Most memories an agent may have, the archive apart, 0 = no limit", 0, 1_000_000_000)
+    ] = 0
+    writes_per_minute: Annotated[
+        int,
+        About("Most memories an agent may store or change over HTTP in a minute, 0 = no limit", 0, 1_000_000),
+    ] = 0
+    extend_on_use: Annotated[
+        bool,
+        About("Renew a memory's life, to that of its type, when it is used with less than half of it left"),
+    ] = False
     ann_index: Annotated[
         Literal["rq", "pq", "hnsw"],
         About(
@@ -218,6 +234,27 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             "Largest file that is uploaded to be imported, and the most it may inflate to, in MB", 1, 102_400
         ),
     ] = 1024
+    git_lfs_enabled: Annotated[
+        bool, About("Keep snapshots of the store in a Git repository with Git LFS (gitLfsEnabled)")
+    ] = False
+    git_lfs_repo: Annotated[
+        str | None,
+        About(
+            "Repository the snapshots are pushed to: user/repo, an https, ssh or file address, or a path;"
+            " without one they stay in NOESIS_DATA (gitLfsRepo)"
+        ),
+    ] = None
+    git_lfs_branch: Annotated[str, About("Branch the snapshots are pushed to")] = "main"
+    git_lfs_user: Annotated[str, About("Name that goes with NOESIS_GIT_LFS_TOKEN, where the remote wants one")] = (
+        ""
+    )
+    git_lfs_token: Annotated[
+        str | None, About("Token with which snapshots are pushed over https", secret=True)
+    ] = None
+    git_lfs_keep: Annotated[int, About("Snapshots that are kept, here and on the remote", 1, 1000)] = 14
+    git_lfs_schedule: Annotated[
+        time, About("Time of day (UTC) of the daily snapshot; after the nightly upkeep little has to travel")
+    ] = time(4, 30)
     log_level: Annotated[
         str, About("Least level that is logged", choices=("debug", "info", "warning", "error"))
     ] = "info"
@@ -357,6 +394,13 @@ def _boolean(raw: str) -> bool:
     return words[raw.lower()]
 
 
+def _time_of_day(raw: str) -> time:
+    try:
+        return datetime.strptime(raw, "%H:%M").time()  # noqa: DTZ007 - a time of day alone
+    except ValueError:
+        raise ValueError("must be a time of day such as 04:30.") from None
+
+
 def _list(raw: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in raw.split(",") if part.strip())
 
@@ -367,7 +411,9 @@ def _lives(raw: str) -> dict[str, float]:
     for part in _list(raw):
         name, is_there, days = (piece.strip() for piece in part.partition("="))
         if not is_there or name not in set(MemoryType) or name in lives:
-            raise ValueError(f"must be a list like session=7,decision=0, with types of {', '.join(MemoryType)}.")
+            raise ValueError(
+                f"must be a list like session=7,decision=0, with types of {', '.join(MemoryType)}."
+            )
         lives[name] = _number(days)
         if not 0 <= lives[name] <= MAX_TTL_DAYS:
             raise ValueError(f"must hold days between 0 (never expires) and {MAX_TTL_DAYS:.0f}.")
@@ -378,6 +424,7 @@ _PARSERS: tuple[tuple[Any, Callable[[str], Any]], ...] = (
     (int, _integer),
     (float, _number),
     (bool, _boolean),
+    (time, _time_of_day),
     (str, str),
     (str | None, str),
     (Path, Path),

@@ -34,7 +34,7 @@ def settings_table() -> list[str]:
 
 
 def _shown(default: Any) -> str:
-    if default is None or default == ():
+    if default is None or default in ((), {}):
         return ""
     if isinstance(default, bool):
         return f"`{str(default).lower()}`"

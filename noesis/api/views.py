@@ -64,7 +64,10 @@ class IndexAnswer(msgspec.Struct, frozen=True):
 
 
 class PatchRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What to change; a priority of null goes back to that of the type."""
+    """What to change; a priority of null goes back to that of the type.
+
+    A pinned memory never expires; `pinned` false gives it the life of its type again.
+    """
 
     text: str | UnsetType = UNSET
     memory_type: MemoryType | UnsetType = UNSET
@@ -72,6 +75,7 @@ class PatchRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     tags: tuple[str, ...] | UnsetType = UNSET
     ttl_days: float | UnsetType = UNSET
     trusted: bool | UnsetType = UNSET
+    pinned: bool | UnsetType = UNSET
 
     def to_edit(self) -> Edit:
         """The domain's form."""

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Callable, Sequence
-from contextlib import aclosing
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, aclosing
 
 import msgspec
 
 from noesis.embedding.base import EmbeddingFailure, Vector
-from noesis.errors import Forbidden, InvalidInput, StoreError
+from noesis.errors import Forbidden, InvalidInput, NoesisError, QuotaExceeded, StoreError
 from noesis.importing.change import ImportChange, place_of
 from noesis.importing.entries import records
 from noesis.importing.places import Part
 from noesis.importing.values import Course, Recipients
 from noesis.indexing import cut, prepare, trust_of
+from noesis.lifetimes import Lifetimes, Lives
 from noesis.memory import (
     DELETED,
     EXPIRED,
@@ -26,6 +27,7 @@ from noesis.memory import (
     memory_id,
     source_key,
 )
+from noesis.quotas import Quotas, Room
 from noesis.redacting import Redacting, Redactor
 from noesis.rows import by_memory, to_rows, vector_text, with_embeddings
 from noesis.settings import Settings
@@ -70,12 +72,16 @@ class RecordImport:
         store: Store,
         vectors: Vectors,
         redacting: Redacting,
+        quotas: Quotas,
+        lifetimes: Lifetimes,
         settings: Settings,
         now_ms: Callable[[], int],
     ) -> None:
         self._store = store
         self._vectors = vectors
         self._redacting = redacting
+        self._quotas = quotas
+        self._lifetimes = lifetimes
         self._settings = settings
         self._now_ms = now_ms
 
@@ -85,11 +91,12 @@ class RecordImport:
         Raises InvalidInput when the part is not of its format, or a StoreError.
         """
         redactors: dict[str, Redactor] = {}
+        lives: dict[str, Lives] = {}
         seen: set[int] = set()
         most_bytes = self._settings.max_file_mb << 20
         async with aclosing(records(part, most_bytes)) as batches:
             async for batch in batches:
-                ready = await self._ready(batch, part.format, to, redactors, course)
+                ready = await self._ready(batch, part.format, to, redactors, lives, course)
                 await self._batch(ready, seen, course)
                 if not course.goes_on():
                     break
@@ -103,34 +110,43 @@ class RecordImport:
         kind: Format,
         to: Recipients,
         redactors: dict[str, Redactor],
+        lives: dict[str, Lives],
         course: Course,
     ) -> list[_Ready]:
         agents = {entry.agent for entry in batch if isinstance(entry, Record)} if to.as_given else set()
         for agent in {to.agent, *agents} - {None, *redactors}:
             assert agent is not None
             redactors[agent] = await self._redacting.redactor(agent)
+            lives[agent] = await self._lifetimes.of(agent)
         # In a thread: to look for secrets in a large batch takes time that other requests need.
-        made = await asyncio.to_thread(lambda: [self._one(entry, kind, to, redactors) for entry in batch])
+        made = await asyncio.to_thread(
+            lambda: [self._one(entry, kind, to, redactors, lives) for entry in batch]
+        )
         for each in made:
             if isinstance(each, Unreadable):
                 course.tally.fail(each)
         return [each for each in made if isinstance(each, _Ready)]
 
     def _one(
-        self, entry: Record | Unreadable, kind: Format, to: Recipients, redactors: dict[str, Redactor]
+        self,
+        entry: Record | Unreadable,
+        kind: Format,
+        to: Recipients,
+        redactors: dict[str, Redactor],
+        lives: dict[str, Lives],
     ) -> _Ready | Unreadable:
         if isinstance(entry, Unreadable):
             return entry
         try:
             agent = to.of(entry)
-            return self._memory_of(entry, kind, agent, redactors[agent])
+            return self._memory_of(entry, kind, agent, redactors[agent], lives[agent])
         except (InvalidInput, Forbidden) as error:
             return Unreadable(_place_in(entry), error.message)
 
-    def _memory_of(self, entry: Record, kind: Format, agent: str, redactor: Redactor) -> _Ready:
+    def _memory_of(self, entry: Record, kind: Format, agent: str, redactor: Redactor, lives: Lives) -> _Ready:
         """The memory of an entry.  Raises InvalidInput."""
         now = self._now_ms()
-        memory = prepare(agent, entry.memory, self._settings.default_ttl_days, redactor, now)
+        memory = prepare(agent, entry.memory, lives.days(entry.memory.memory_type), redactor, now)
         own = kind is Format.NOESIS and _is_id(entry.id) and entry.agent in (None, agent)
         values = _told_of(entry, memory, now) | {"trust": trust_of(entry.memory.text)}
         if own:
@@ -174,12 +190,23 @@ class RecordImport:
 
     async def _store_all(self, new: list[_Ready], course: Course) -> list[_Ready]:
         """Those that were stored, in one commit or few."""
-        rows = await self._rows_of([each.memory for each in new])
-        changes = [ImportChange(each.memory, rows[each.memory.id], own=each.own) for each in new]
-        results = await asyncio.gather(*(self._submit(change) for change in changes))
+        async with AsyncExitStack() as stack:
+            rooms = {
+                agent: await stack.enter_async_context(self._quotas.room(agent))
+                for agent in {each.memory.agent_id for each in new}
+            }
+            fitting = [each for each in new if _fits(each, rooms, course)]
+            rows = await self._rows_of([each.memory for each in fitting])
+            changes = [
+                ImportChange(
+                    each.memory, rows[each.memory.id], own=each.own, room=rooms[each.memory.agent_id]
+                )
+                for each in fitting
+            ]
+            results = await asyncio.gather(*(self._submit(change) for change in changes))
         added: list[_Ready] = []
-        for each, result in zip(new, results, strict=True):
-            if isinstance(result, StoreError):
+        for each, result in zip(fitting, results, strict=True):
+            if isinstance(result, NoesisError):
                 course.tally.fail(Unreadable(each.memory.id, result.message))
             elif result:
                 added.append(each)
@@ -187,9 +214,11 @@ class RecordImport:
                 course.tally.already += 1
         return added
 
-    async def _submit(self, change: ImportChange) -> bool | StoreError:
+    async def _submit(self, change: ImportChange) -> bool | NoesisError:
         try:
             return await self._store.submit(change)
+        except QuotaExceeded as error:
+            return error
         except StoreError as error:
             # A full disk or a store that is busy stops the import; one row that is refused does not.
             if type(error) is not StoreError:
@@ -207,6 +236,15 @@ class RecordImport:
 
     def _cut(self, memories: Sequence[Memory]) -> list[list[Row]]:
         return [to_rows(memory, cut(memory.text, self._settings, self._vectors)) for memory in memories]
+
+
+def _fits(ready: _Ready, rooms: Mapping[str, Room], course: Course) -> bool:
+    """Whether it may be stored; one that finds no room is counted, and costs the embedder nothing."""
+    room = rooms[ready.memory.agent_id]
+    if ready.memory.archived or not room.is_full:
+        return True
+    course.tally.fail(Unreadable(ready.memory.id, room.refusal().message))
+    return False
 
 
 def derived_id(memory: Memory) -> str:
