@@ -21,6 +21,7 @@ T = TypeVar("T")
 metadata = sa.MetaData()
 
 _READ_ONLY = "noesis_read_only"
+_UNSYNCED = "noesis_unsynced"
 
 instance = sa.Table(
     "instance",
@@ -46,21 +47,25 @@ class Control:
         if engine.dialect.name == "sqlite":
             sa.event.listen(engine, "connect", _configure_sqlite)
             sa.event.listen(engine, "begin", _begin_immediate)
+        else:
+            sa.event.listen(engine, "begin", _begin_unsynced)
         with _disk_faults():
             metadata.create_all(engine)
             _add_missing_columns(engine)
         return cls(engine)
 
-    async def run(self, work: Callable[[sa.Connection], T]) -> T:
+    async def run(self, work: Callable[[sa.Connection], T], *, synced: bool = True) -> T:
         """Run `work` in one transaction, committed (and synced) when it returns.
 
+        Not `synced`, it outlives the process, and a power cut only once a later transaction was synced.
         Raises StoreFull or StoreReadOnly when the disk is to blame.
         """
-        return await asyncio.to_thread(self.run_sync, work)
+        return await asyncio.to_thread(self.run_sync, work, synced=synced)
 
-    def run_sync(self, work: Callable[[sa.Connection], T]) -> T:
+    def run_sync(self, work: Callable[[sa.Connection], T], *, synced: bool = True) -> T:
         """The same for callers that have no event loop yet."""
-        with _disk_faults(), self._engine.begin() as connection:
+        engine = self._engine if synced else self._engine.execution_options(**{_UNSYNCED: True})
+        with _disk_faults(), engine.begin() as connection:
             return work(connection)
 
     async def read(self, work: Callable[[sa.Connection], T]) -> T:
@@ -141,5 +146,16 @@ def _configure_sqlite(connection: Any, _record: Any) -> None:
 
 
 def _begin_immediate(connection: sa.Connection) -> None:
-    read_only = connection.get_execution_options().get(_READ_ONLY, False)
-    connection.exec_driver_sql("BEGIN" if read_only else "BEGIN IMMEDIATE")
+    options = connection.get_execution_options()
+    if options.get(_READ_ONLY, False):
+        connection.exec_driver_sql("BEGIN")
+        return
+    # Only outside a transaction; the connection may have been used the other way before.
+    level = "NORMAL" if options.get(_UNSYNCED, False) else "FULL"
+    connection.exec_driver_sql(f"PRAGMA synchronous={level}")
+    connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+
+def _begin_unsynced(connection: sa.Connection) -> None:
+    if connection.get_execution_options().get(_UNSYNCED, False):
+        connection.exec_driver_sql("SET LOCAL synchronous_commit TO OFF")

@@ -77,7 +77,7 @@ class HistoryLog:
         while self._waiting:
             taken, self._waiting = self._waiting, []
             try:
-                await self._control.run(partial(_put, events=taken))
+                await self._control.run(partial(_put, events=taken), synced=False)
             except (NoesisError, sa.exc.SQLAlchemyError) as error:
                 self._put_back(taken, error)
                 return

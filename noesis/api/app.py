@@ -13,7 +13,20 @@ from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.openapi.spec import Components, SecurityScheme
 
 from noesis import __version__
-from noesis.api import admin, imports, inbox, jobs, memories, related, search, sources, system
+from noesis.api import (
+    admin,
+    context,
+    export,
+    history,
+    imports,
+    inbox,
+    jobs,
+    memories,
+    related,
+    search,
+    sources,
+    system,
+)
 from noesis.api.access import authorise
 from noesis.api.bodies import StrictRequest
 from noesis.api.described import Described
@@ -27,10 +40,13 @@ MAX_BODY_BYTES = 2 << 20
 
 ROUTES = [
     *memories.HANDLERS,
+    *history.HANDLERS,
     *related.HANDLERS,
     *search.HANDLERS,
     *sources.HANDLERS,
+    *context.HANDLERS,
     *imports.HANDLERS,
+    *export.HANDLERS,
     *inbox.HANDLERS,
     *jobs.HANDLERS,
     *admin.HANDLERS,
