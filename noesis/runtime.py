@@ -26,6 +26,7 @@ from noesis.embedder_choice import choose_embedder
 from noesis.embedding import Embedder
 from noesis.errors import SettingsError
 from noesis.extending import Extending
+from noesis.exporting.operation import Exporting
 from noesis.filling import Filling
 from noesis.following import Following
 from noesis.health import HealthCheck, said_of
@@ -117,6 +118,7 @@ class Noesis(msgspec.Struct, kw_only=True):
     search: Search
     why_not: WhyNot
     superseding: Superseding
+    exporting: Exporting
     uses: Uses
     usage: Usage
     statistics: Statistics
@@ -209,7 +211,7 @@ def _wired(
     search = Search(store, vectors, opened.words, settings, now_ms, fusion=fusion, superseding=superseding)
     filling = Filling(store, vectors, now_ms)
     presence = Presence(control, now_ms)
-    inflow = _inflow(opened, indexing, redacting, quotas, lifetimes, settings, environ)
+    inflow = _inflow(opened, indexing, redacting, quotas, lifetimes, superseding, settings, environ)
     more = (inflow.health.check, quotas.check)
     return Noesis(
         settings=settings,
@@ -225,6 +227,7 @@ def _wired(
         search=search,
         why_not=WhyNot(store, search, now_ms),
         superseding=superseding,
+        exporting=Exporting(store, superseding, now_ms),
         uses=uses,
         usage=Usage(uses, store, now_ms),
         statistics=Statistics(store, redacting, now_ms),
@@ -278,6 +281,7 @@ def _inflow(
     redacting: Redacting,
     quotas: Quotas,
     lifetimes: Lifetimes,
+    superseding: Superseding,
     settings: Settings,
     environ: Mapping[str, str],
 ) -> Inflow:
@@ -303,7 +307,9 @@ def _inflow(
         uploads=uploads,
         importing=Importing(
             Places(following, uploads, settings),
-            records=RecordImport(opened.store, opened.vectors, redacting, quotas, lifetimes, settings, now_ms),
+            records=RecordImport(
+                opened.store, opened.vectors, redacting, quotas, lifetimes, settings, now_ms, superseding
+            ),
             turns=TurnImport(control, capturing),
             documents=DocumentImport(opened.store, roots, book, reader, redacting, settings),
             following=following,

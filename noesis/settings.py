@@ -245,9 +245,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = None
     git_lfs_branch: Annotated[str, About("Branch the snapshots are pushed to")] = "main"
-    git_lfs_user: Annotated[str, About("Name that goes with NOESIS_GIT_LFS_TOKEN, where the remote wants one")] = (
-        ""
-    )
+    git_lfs_user: Annotated[
+        str, About("Name that goes with NOESIS_GIT_LFS_TOKEN, where the remote wants one")
+    ] = ""
     git_lfs_token: Annotated[
         str | None, About("Token with which snapshots are pushed over https", secret=True)
     ] = None

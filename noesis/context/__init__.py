@@ -1,0 +1,1 @@
+"""The context engine: what goes into a prompt, and what a turn of a conversation leaves behind."""
