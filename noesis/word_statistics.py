@@ -38,12 +38,12 @@ class WordCounts:
 
     def __init__(self, now_ms: Callable[[], int]) -> None:
         self._now_ms = now_ms
-        self._known: OrderedDict[tuple[str, str], _Known] = OrderedDict()
-        self._counting: dict[tuple[str, str], asyncio.Task[WordStatistics]] = {}
+        self._known: OrderedDict[tuple[str, str, str], _Known] = OrderedDict()
+        self._counting: dict[tuple[str, str, str], asyncio.Task[WordStatistics]] = {}
 
     async def of(self, table: Table, whose: Condition) -> WordStatistics:
         """The statistics over the rows of a table that fit.  Raises StoreError."""
-        key = (table.name, whose.sql)
+        key = (table.generation, table.name, whose.sql)
         known = self._known.get(key)
         if known is None:
             return await asyncio.shield(self._count(key, table, whose))
@@ -60,7 +60,9 @@ class WordCounts:
         """End what is still being counted."""
         await end_tasks(self._counting.values())
 
-    def _count(self, key: tuple[str, str], table: Table, whose: Condition) -> asyncio.Task[WordStatistics]:
+    def _count(
+        self, key: tuple[str, str, str], table: Table, whose: Condition
+    ) -> asyncio.Task[WordStatistics]:
         task = self._counting.get(key)
         if task is None:
             task = self._counting[key] = asyncio.create_task(self._counted(key, table, whose))
@@ -68,7 +70,7 @@ class WordCounts:
             task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
         return task
 
-    async def _counted(self, key: tuple[str, str], table: Table, whose: Condition) -> WordStatistics:
+    async def _counted(self, key: tuple[str, str, str], table: Table, whose: Condition) -> WordStatistics:
         try:
             version, at = await table.version(), self._now_ms()
             texts = [text for (text,) in await table.values([Column.KEYWORD_TEXT], whose, _SAMPLE)]

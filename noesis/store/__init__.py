@@ -1,6 +1,7 @@
 """The store: two LanceDB tables in a generation, read at any time, written through one writer."""
 
 from noesis.store.filters import Column, Condition
+from noesis.store.pinned import Pinned
 from noesis.store.recovery import Dropped
 from noesis.store.schema import RankingRow, Row
 from noesis.store.store import Store
@@ -14,6 +15,7 @@ __all__ = [
     "Condition",
     "Dropped",
     "IndexPolicy",
+    "Pinned",
     "RankingRow",
     "Row",
     "Store",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from datetime import timedelta
 from pathlib import Path
@@ -27,11 +28,20 @@ _METADATA_CACHE_BYTES = 32 << 20
 
 
 class GenerationInfo(msgspec.Struct, frozen=True):
-    """What `generation.json` says: the row format, and whose vectors lie in it (None: none yet)."""
+    """What `generation.json` says: the row format, and whose vectors lie in it (None: none yet).
+
+    `previous` is the generation this one took the place of, `made_by` what made it (start, restore,
+    undo, re-embedding) and `made_for` the piece of work it was made in, so that a repeat finds it done.
+    """
 
     schema_version: int
     created_at: int
     embedder: EmbedderIdentity | None = None
+    previous: str | None = None
+    made_by: str = "start"
+    made_for: str | None = None
+    check: str = ""
+    """SHA-256 over the other fields: a flipped bit in them must not go unnoticed."""
 
 
 class Generation:
@@ -44,6 +54,14 @@ class Generation:
         self.active = active
         self.archive = archive
         self.dropped = dropped
+
+    @property
+    def name(self) -> str:
+        """What CURRENT calls it."""
+        return self.directory.name
+
+    async def follow(self) -> None:
+        """Be the live generation, where this one stands for it (`Live`); any other stays what it is."""
 
     def trained(self, table: str) -> int | None:
         """How many vectors a table's vector index learnt from; None if that was not recorded."""
@@ -66,10 +84,7 @@ class Generation:
 
     def record_embedder(self, identity: EmbedderIdentity) -> None:
         """Note whose vectors this generation holds; only under the write lock, and only once."""
-        write_file(
-            self.directory / "generation.json",
-            msgspec.json.format(msgspec.json.encode(msgspec.structs.replace(self.info, embedder=identity))),
-        )
+        write_info(self.directory, msgspec.structs.replace(self.info, embedder=identity))
 
 
 def current_name(store_dir: Path) -> str | None:
@@ -81,7 +96,7 @@ def current_name(store_dir: Path) -> str | None:
 
 
 def read_info(directory: Path) -> GenerationInfo:
-    """Read `generation.json`.  Raises StoreError or StoreIncompatible."""
+    """Read `generation.json`.  Raises StoreError, also when a bit of it changed, or StoreIncompatible."""
     try:
         info = msgspec.json.decode((directory / "generation.json").read_bytes(), type=GenerationInfo)
     except (OSError, msgspec.DecodeError) as error:
@@ -90,7 +105,19 @@ def read_info(directory: Path) -> GenerationInfo:
         raise StoreIncompatible(
             "These memories were written by a newer version of Noesis. Start that version; nothing was changed."
         )
+    if info.check and info.check != _check(info):
+        raise StoreError(f"{directory.name}/generation.json is damaged: its check sum does not fit.")
     return info
+
+
+def write_info(directory: Path, info: GenerationInfo) -> None:
+    """Write `generation.json`."""
+    checked = msgspec.structs.replace(info, check=_check(info))
+    write_file(directory / "generation.json", msgspec.json.format(msgspec.json.encode(checked)))
+
+
+def _check(info: GenerationInfo) -> str:
+    return hashlib.sha256(msgspec.json.encode(msgspec.structs.replace(info, check=""))).hexdigest()
 
 
 async def create_generation(store_dir: Path, name: str, now_ms: int) -> None:
@@ -98,13 +125,12 @@ async def create_generation(store_dir: Path, name: str, now_ms: int) -> None:
     directory = store_dir / "generations" / name
     try:
         directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-        connection = await _connect(directory)
+        connection = await connect(directory)
         existing = set((await connection.list_tables()).tables)
         for table in (ACTIVE, ARCHIVE):
             if table not in existing:
                 await create_table(connection, table)
-        info = GenerationInfo(schema_version=SCHEMA_VERSION, created_at=now_ms)
-        write_file(directory / "generation.json", msgspec.json.format(msgspec.json.encode(info)))
+        write_info(directory, GenerationInfo(schema_version=SCHEMA_VERSION, created_at=now_ms))
         write_file(store_dir / "CURRENT", name.encode() + b"\n")
     except OSError as error:
         raise StoreReadOnly(f"The store cannot be created in {store_dir}: {error.strerror}.") from error
@@ -117,21 +143,41 @@ async def open_generation(store_dir: Path, name: str, nprobes: int, locks: Store
     """
     directory = store_dir / "generations" / name
     read_info(directory)
-    connection = await _connect(directory)
+    connection = await connect(directory)
     dropped: list[Dropped] = []
     for table in (ACTIVE, ARCHIVE):
         if not await is_readable(connection, table):
             async with locks.writing():
                 dropped += await newest_readable(connection, directory, table, store_dir / "quarantine")
-    active, archive = [await connection.open_table(table) for table in (ACTIVE, ARCHIVE)]
-    return Generation(directory, Table(active, nprobes), Table(archive, nprobes), tuple(dropped))
+    return await open_tables(connection, directory, nprobes, tuple(dropped))
 
 
-async def _connect(directory: Path) -> lancedb.AsyncConnection:
+async def open_as_it_is(directory: Path, nprobes: int = 16) -> Generation:
+    """Open a generation's directory and repair nothing.  Raises StoreError or StoreIncompatible."""
+    read_info(directory)
+    connection = await connect(directory)
+    for table in (ACTIVE, ARCHIVE):
+        if not await is_readable(connection, table):
+            raise StoreError(f"The table {table} cannot be read.")
+    return await open_tables(connection, directory, nprobes)
+
+
+async def open_tables(
+    connection: lancedb.AsyncConnection, directory: Path, nprobes: int, dropped: tuple[Dropped, ...] = ()
+) -> Generation:
+    """The generation of a connection whose tables are known to be readable."""
+    active, archive = [
+        Table(await connection.open_table(table), nprobes, directory.name) for table in (ACTIVE, ARCHIVE)
+    ]
+    return Generation(directory, active, archive, dropped)
+
+
+async def connect(directory: Path) -> lancedb.AsyncConnection:
+    """A connection whose caches are bounded and whose every read looks for newer commits."""
     session = lancedb.Session(
         index_cache_size_bytes=_INDEX_CACHE_BYTES, metadata_cache_size_bytes=_METADATA_CACHE_BYTES
     )
-    # Zero: every read looks for newer commits.  The default never does.
+    # Zero, because the default never looks.
     return await lancedb.connect_async(
         str(directory.absolute()), read_consistency_interval=timedelta(0), session=session
     )

@@ -24,7 +24,7 @@ class KnownKeys:
 
     def __init__(self, active: Table, archive: Table) -> None:
         self._tables = (active, archive)
-        self._versions: tuple[int, int] | None = None
+        self._versions: tuple[str, int, int] | None = None
         self._sorted: npt.NDArray[np.uint64] = np.empty(0, dtype=np.uint64)
         self._recent: set[int] = set()
 
@@ -54,9 +54,9 @@ class KnownKeys:
         place = int(np.searchsorted(self._sorted, np.uint64(number)))
         return place < len(self._sorted) and int(self._sorted[place]) == number
 
-    async def _current(self) -> tuple[int, int]:
+    async def _current(self) -> tuple[str, int, int]:
         active, archive = self._tables
-        return await active.version(), await archive.version()
+        return active.generation, await active.version(), await archive.version()
 
     async def _load(self) -> None:
         numbers: list[int] = []

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
+import errno
 import fcntl
 import os
 import time
@@ -23,7 +24,7 @@ _POLL_S = 0.002
 
 
 class FileLock:
-    """An exclusive lock held by an open file; it ends with the process, however that ends."""
+    """A lock held by an open file; it ends with the process, however that ends."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -43,14 +44,30 @@ class FileLock:
             finally:
                 os.close(descriptor)
 
+    @asynccontextmanager
+    async def shared(self, timeout_s: float) -> AsyncIterator[None]:
+        """Hold the lock together with others who share it.  Raises StoreBusy; what is read-only needs no lock."""
+        try:
+            descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            if error.errno not in (errno.EROFS, errno.EACCES):
+                raise StoreReadOnly(f"The lock file cannot be opened: {error.strerror}.") from error
+            yield
+            return
+        try:
+            await _acquire(descriptor, timeout_s, fcntl.LOCK_SH)
+            yield
+        finally:
+            os.close(descriptor)
 
-async def _acquire(descriptor: int, timeout_s: float) -> None:
+
+async def _acquire(descriptor: int, timeout_s: float, kind: int = fcntl.LOCK_EX) -> None:
     """Take the lock by trying: a blocked thread could be neither cancelled nor timed out."""
     deadline = time.monotonic() + timeout_s
     pause = _POLL_S / 8
     while True:
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
         except BlockingIOError:
             if time.monotonic() > deadline:
                 raise StoreBusy(
@@ -70,6 +87,8 @@ class StoreLocks:
         self._gate = FileLock(directory / "gate")
         self._write = FileLock(directory / "write")
         self._maintenance = FileLock(directory / "maintenance")
+        self._pins = FileLock(directory / "pins")
+        self._building = FileLock(directory / "building")
 
     @asynccontextmanager
     async def writing(self, timeout_s: float = 30.0) -> AsyncIterator[None]:
@@ -84,6 +103,24 @@ class StoreLocks:
     async def maintaining(self, timeout_s: float = 0.0) -> AsyncIterator[None]:
         """The right to compact and to build indexes; does not stop writers."""
         async with self._maintenance.held(timeout_s):
+            yield
+
+    @asynccontextmanager
+    async def building(self, timeout_s: float = 0.0) -> AsyncIterator[None]:
+        """The right to make a sibling generation, and to clear away what is left of others."""
+        async with self._building.held(timeout_s):
+            yield
+
+    @asynccontextmanager
+    async def pinning(self, timeout_s: float = 30.0) -> AsyncIterator[None]:
+        """The assurance that no old version is removed; many readers may have it at once."""
+        async with self._pins.shared(timeout_s):
+            yield
+
+    @asynccontextmanager
+    async def pruning(self, timeout_s: float = 0.0) -> AsyncIterator[None]:
+        """The right to remove old versions: raises StoreBusy while somebody reads one."""
+        async with self._pins.held(timeout_s):
             yield
 
 

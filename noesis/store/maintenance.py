@@ -73,6 +73,7 @@ class Upkeep:
 
     async def state(self, table: Table) -> TableState:
         """Look at one table."""
+        await table.follow()
         stats: Any = await table.handle.stats()
         words, vector_index = 0, None
         for index in await table.handle.list_indices():
@@ -97,6 +98,7 @@ class Upkeep:
         Raises StoreBusy when another process is at it.
         """
         async with self._locks.maintaining():
+            await self._generation.follow()
             done = 0
             for table in (self._generation.active, self._generation.archive):
                 done += await self._maintain_table(table, force=force)

@@ -35,8 +35,8 @@ async def newest_readable(
     dropped: list[Dropped] = []
     moved: list[tuple[Path, Path]] = []
     while not await is_readable(connection, name):
-        manifests = _manifests(directory / f"{name}.lance" / "_versions")
-        if not manifests or len(dropped) == _MOST_DROPPED:
+        versions = manifests(directory / f"{name}.lance" / "_versions")
+        if not versions or len(dropped) == _MOST_DROPPED:
             for place, kept in moved:
                 kept.rename(place)
             raise StoreError(
@@ -44,7 +44,7 @@ async def newest_readable(
                 " Restore the latest backup, or look at the disk."
             )
         quarantine.mkdir(parents=True, exist_ok=True, mode=0o700)
-        newest = manifests[0]
+        newest = versions[0]
         kept = quarantine / f"{name}-{newest.name}"
         newest.rename(kept)
         moved.append((newest, kept))
@@ -85,6 +85,7 @@ def _is_unfinished(name: str) -> bool:
     return name.startswith(".tmp") or bool(base and mark and number.isdigit())
 
 
-def _manifests(versions: Path) -> list[Path]:
+def manifests(versions: Path) -> list[Path]:
+    """The manifests in a table's folder of versions, newest first."""
     found = [path for path in versions.glob("*.manifest") if path.stem.isdigit()]
     return sorted(found, key=version_of, reverse=True)

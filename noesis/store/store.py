@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable
+import shutil
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import TypeVar
 
@@ -16,17 +18,24 @@ from noesis.events import Witness
 os.environ.setdefault("LANCE_LOG", "error")
 
 from noesis.store.filters import EVERYTHING
-from noesis.store.generations import Generation, create_generation, current_name, open_generation
+from noesis.store.generations import GenerationInfo, create_generation, current_name, open_generation
+from noesis.store.linking import link_newest
+from noesis.store.live import Live, stamp_of
 from noesis.store.locks import DiskSync, StoreLocks
 from noesis.store.maintenance import TableState, Upkeep
+from noesis.store.pinned import Pinned, pin
 from noesis.store.recovery import Dropped, sweep
-from noesis.store.tables import Table
+from noesis.store.siblings import Sibling, clear_leftovers, point_to, previous_of
+from noesis.store.tables import Table, write_error
 from noesis.store.vector_index import IndexPolicy
 from noesis.store.writer import Change, Writer, drop_copies
 
 T = TypeVar("T")
 
 _FIRST = "0001"
+_SWAP_WAITS_S = 600.0
+"""A backup or a swap waits so long for its turn: an optimisation of a large store takes minutes."""
+
 _DEFAULT_POLICY = IndexPolicy()
 
 
@@ -35,18 +44,21 @@ class Store:
 
     def __init__(
         self,
-        generation: Generation,
+        directory: Path,
+        generation: Live,
         locks: StoreLocks,
         disk: DiskSync,
         policy: IndexPolicy,
         now_ms: Callable[[], int],
         witness: Witness | None = None,
     ) -> None:
+        self._store_dir = directory
         self._generation = generation
+        self._now_ms = now_ms
         self._locks = locks
         self._disk = disk
         self._upkeep = Upkeep(generation, locks, policy)
-        self._embedder: EmbedderIdentity | None = None
+        self._embedder: tuple[str, EmbedderIdentity] | None = None
         self.writer = Writer(generation, locks, disk, now_ms, witness)
 
     @classmethod
@@ -72,10 +84,12 @@ class Store:
             async with locks.writing():
                 if current_name(directory) is None:
                     await create_generation(directory, _FIRST, now_ms())
+        stamp = stamp_of(directory)
         name = current_name(directory) or _FIRST
-        generation = await open_generation(directory, name, policy.nprobes, locks)
-        await _sweep_if_quiet(generation, locks)
-        return cls(generation, locks, disk, policy, now_ms, witness)
+        opened = await open_generation(directory, name, policy.nprobes, locks)
+        generation = Live(directory, opened, stamp, policy.nprobes)
+        await _sweep_if_quiet(directory, generation, locks)
+        return cls(directory, generation, locks, disk, policy, now_ms, witness)
 
     @property
     def dropped(self) -> tuple[Dropped, ...]:
@@ -104,17 +118,24 @@ class Store:
     @property
     def embedder(self) -> EmbedderIdentity | None:
         """Whose vectors the store holds; None before the first one."""
-        if self._embedder is None:
-            self._embedder = self._generation.info.embedder
-        return self._embedder
+        if self._embedder is None or self._embedder[0] != self._generation.name:
+            name, identity = self._generation.name, self._generation.info.embedder
+            self._embedder = None if identity is None else (name, identity)
+        return None if self._embedder is None else self._embedder[1]
 
     async def adopt(self, identity: EmbedderIdentity) -> bool:
         """Whether vectors of this embedder may be stored: the first one to come is recorded for good."""
+        await self._generation.follow()
         if self.embedder is None:
             async with self._locks.writing():
+                await self._generation.follow()
                 if self.embedder is None:
                     self._generation.record_embedder(identity)
         return self.embedder == identity
+
+    def pinned(self) -> AbstractAsyncContextManager[Pinned]:
+        """Both tables as they are in this instant, for as long as it takes to read them.  Raises a StoreError."""
+        return pin(self._generation, self._locks)
 
     async def maintain(self, *, force: bool = False) -> int:
         """Compact, prune and index the tables that need it; returns how many did.  Raises StoreBusy."""
@@ -124,17 +145,84 @@ class Store:
         """How the active table and the archive lie on the disk."""
         return await self._upkeep.state(self.active), await self._upkeep.state(self.archive)
 
+    @property
+    def previous(self) -> str | None:
+        """The generation that an undo goes back to, or None."""
+        return previous_of(self._store_dir)
+
+    @property
+    def info(self) -> GenerationInfo:
+        """What is recorded of the live generation.  Raises StoreError."""
+        return self._generation.info
+
+    def generation_dir(self, name: str) -> Path:
+        """Where a generation lies."""
+        return self._store_dir / "generations" / name
+
+    @property
+    def scratch_dir(self) -> Path:
+        """A directory on the store's file system for what is in the making; emptied at every start."""
+        return self._store_dir / "scratch"
+
+    @asynccontextmanager
+    async def building(self) -> AsyncIterator[Sibling]:
+        """Make a sibling generation; it is removed again at the end unless it was swapped in.
+
+        Raises StoreBusy when another one is in the making.
+        """
+        async with self._locks.building():
+            await clear_leftovers(self._store_dir)
+            sibling = Sibling(self._store_dir)
+            try:
+                yield sibling
+            finally:
+                await clear_leftovers(self._store_dir)
+
+    async def swap_to(self, name: str, last: Callable[[], Awaitable[T]] | None = None) -> T | None:
+        """Make a sibling the live generation, in every process and without a restart.
+
+        `last` is called while nobody writes, right before: for what has to be taken over, or compared,
+        at that very moment; its answer is returned.  When it raises, nothing is swapped.  At any moment
+        the old or the new generation is whole.  Raises a StoreError.
+        """
+        async with self._locks.writing(_SWAP_WAITS_S):
+            await self._generation.follow()
+            result = None if last is None else await last()
+            try:
+                await self._disk.sync()
+                await asyncio.to_thread(point_to, self._store_dir, name)
+            except OSError as error:
+                raise write_error(error) from error
+            await self._generation.follow()
+            return result
+
+    async def link_to(self, directory: Path, last: Callable[[], Awaitable[T]] | None = None) -> T | None:
+        """Link the files of both tables, as they are at one moment, into a directory of this file system.
+
+        `last` is called at that moment, while nobody writes.  Raises a StoreError.
+        """
+        async with self._locks.maintaining(_SWAP_WAITS_S), self._locks.writing(_SWAP_WAITS_S):
+            await self._generation.follow()
+            try:
+                await asyncio.to_thread(link_newest, self._generation.directory, directory)
+            except OSError as error:
+                raise write_error(error) from error
+            return None if last is None else await last()
+
     async def close(self) -> None:
         """Finish what was submitted."""
         await self.writer.close()
         self._disk.close()
 
 
-async def _sweep_if_quiet(generation: Generation, locks: StoreLocks) -> None:
+async def _sweep_if_quiet(store_dir: Path, generation: Live, locks: StoreLocks) -> None:
     """Clear away what a kill left, unless another process is at work or the disk takes nothing."""
     try:
         async with locks.maintaining(), locks.writing(timeout_s=0):
             await asyncio.to_thread(sweep, generation.directory)
             await drop_copies(generation, EVERYTHING)
+        async with locks.building():
+            await clear_leftovers(store_dir)
+            await asyncio.to_thread(shutil.rmtree, store_dir / "scratch", ignore_errors=True)
     except (StoreBusy, StoreFull, StoreReadOnly):
         return

@@ -72,12 +72,27 @@ async def create_table(connection: AsyncConnection, name: str) -> None:
 
 
 class Table:
-    """A view of one table that always shows the newest version, whoever committed it."""
+    """A view of one table that always shows the newest version, whoever committed it.
 
-    def __init__(self, table: AsyncTable, nprobes: int) -> None:
+    `follow` is called before each read: it attaches the table of another generation after a swap.
+    """
+
+    def __init__(
+        self,
+        table: AsyncTable,
+        nprobes: int,
+        generation: str = "",
+        follow: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
         self._table = table
         self._nprobes = nprobes
+        self._follow = follow
         self._dimension: int | None = None
+        self.generation = generation
+
+    def attach(self, other: Table) -> None:
+        """Be a view of the other's table from now on."""
+        self._table, self._dimension, self.generation = other._table, None, other.generation
 
     @property
     def name(self) -> str:
@@ -89,12 +104,19 @@ class Table:
         """LanceDB's own handle, for maintenance."""
         return self._table
 
+    async def follow(self) -> None:
+        """Be the table of the live generation, if another one was swapped in meanwhile.  Raises StoreError."""
+        if self._follow is not None:
+            await self._follow()
+
     async def version(self) -> int:
         """The newest version, whoever committed it."""
+        await self.follow()
         return int(await reading(self._table.version))
 
     async def dimension(self) -> int | None:
         """The width of the vectors (dimensions), or None before the first one came."""
+        await self.follow()
         if self._dimension is None:
             self._dimension = dimension_of(await reading(self._table.schema))
         return self._dimension
@@ -128,6 +150,7 @@ class Table:
                 query = query.limit(limit)
             return await query.to_arrow()
 
+        await self.follow()
         return await reading(run)
 
     async def values(
@@ -139,6 +162,7 @@ class Table:
 
     async def count(self, condition: Condition) -> int:
         """How many rows fit."""
+        await self.follow()
         return int(await reading(lambda: self._table.count_rows(condition.sql or None)))
 
     async def newest(self, condition: Condition, limit: int) -> list[tuple[int, str]]:
@@ -148,6 +172,14 @@ class Table:
         first = pc.select_k_unstable(
             found, limit, sort_keys=[(keys[0], "descending"), (keys[1], "ascending")]
         )
+        chosen = found.take(first)
+        return list(zip(*(chosen.column(key).to_pylist() for key in keys), strict=True))
+
+    async def lowest(self, by: Column, condition: Condition, limit: int) -> list[tuple[int, str]]:
+        """Value of `by` and memory id of the first `limit` rows that fit, lowest value first, then by id."""
+        keys = [by.value, Column.PARENT_ID.value]
+        found = await self.select(keys, condition)
+        first = pc.select_k_unstable(found, limit, sort_keys=[(key, "ascending") for key in keys])
         chosen = found.take(first)
         return list(zip(*(chosen.column(key).to_pylist() for key in keys), strict=True))
 
@@ -204,9 +236,11 @@ class Table:
 
         return await reading(run)
 
-    async def batches(self, condition: Condition, size: int) -> AsyncIterator[list[Row]]:
-        """All rows that fit as of now, in batches of at most `size`."""
-        query = self._table.query().select(await self._columns())
+    async def batches(
+        self, condition: Condition, size: int, *, vectors: bool = True
+    ) -> AsyncIterator[list[Row]]:
+        """All rows that fit as of now, in batches of at most `size`, with their vectors or without."""
+        query = self._table.query().select(await self._columns() if vectors else [*VALUE_COLUMNS])
         if condition.sql:
             query = query.where(condition.sql)
         async for batch in await query.to_batches(max_batch_length=size):

@@ -196,8 +196,7 @@ class Writer:
     async def _commit(self, changes: list[Change[Any]]) -> list[Any]:
         async with self._locks.writing():
             # From here to the end of the commit no other generation can take this one's place.
-            if await self._generation.follow():
-                self._torn.clear()
+            await self._generation.follow()
             await self._mend()
             view = await self._load(changes)
             outcomes, events = self._apply(changes, view)

@@ -1,0 +1,64 @@
+"""The live generation as one process sees it: it notices when CURRENT names another one."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+
+from noesis.errors import StoreError
+from noesis.store.generations import Generation, current_name, open_as_it_is
+from noesis.store.tables import Table
+
+Stamp = tuple[int, int, int]
+
+
+class Live(Generation):
+    """Stands for whatever generation CURRENT names.
+
+    Its tables stay the same objects and are attached to the tables of the new generation, so nobody
+    who holds them has to be told.  Looking costs one `stat` of CURRENT.
+    """
+
+    def __init__(self, store_dir: Path, opened: Generation, stamp: Stamp | None, nprobes: int) -> None:
+        super().__init__(
+            opened.directory,
+            Table(opened.active.handle, nprobes, opened.name, self.follow),
+            Table(opened.archive.handle, nprobes, opened.name, self.follow),
+            opened.dropped,
+        )
+        self._store_dir = store_dir
+        self._stamp = stamp
+        self._nprobes = nprobes
+        self._opening = asyncio.Lock()
+
+    async def follow(self) -> None:
+        """Attach the tables of the generation that CURRENT names now.  Raises StoreError."""
+        if stamp_of(self._store_dir) in (self._stamp, None):
+            return
+        async with self._opening:
+            stamp = stamp_of(self._store_dir)
+            if stamp in (self._stamp, None):
+                return
+            name = current_name(self._store_dir)
+            if name is not None and name != self.directory.name:
+                await self._attach(self._store_dir / "generations" / name)
+            self._stamp = stamp
+
+    async def _attach(self, directory: Path) -> None:
+        try:
+            opened = await open_as_it_is(directory, self._nprobes)
+        except (RuntimeError, ValueError, OSError) as error:
+            raise StoreError(f"The generation {directory.name} cannot be opened.") from error
+        self.directory = opened.directory
+        self.active.attach(opened.active)
+        self.archive.attach(opened.archive)
+
+
+def stamp_of(store_dir: Path) -> Stamp | None:
+    """What changes with every swap, or None while there is no CURRENT."""
+    try:
+        status = os.stat(store_dir / "CURRENT")  # noqa: PTH116 - asked before every read: no object for it
+    except FileNotFoundError:
+        return None
+    return status.st_ino, status.st_mtime_ns, status.st_size
