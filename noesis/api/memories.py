@@ -11,6 +11,8 @@ from litestar.types import ASGIApp
 
 from noesis.api.access import Wired
 from noesis.api.bulk import stream_answers
+from noesis.api.rate_limits import counts_as_write, index_in_time
+from noesis.api.uses import note_uses
 from noesis.api.views import (
     IndexAnswer,
     IndexRequest,
@@ -27,7 +29,7 @@ from noesis.memory import MemoryFilter, MemoryType, Scope, to_ms
 ApiRequest = Request[Any, Scope, Any]
 
 
-@post("/memories", summary="Index one memory", status_code=201, tags=["memories"])
+@post("/memories", summary="Index one memory", status_code=201, tags=["memories"], guards=[counts_as_write])
 async def index_memory(
     request: ApiRequest, noesis: Wired, data: JSONBody[IndexRequest]
 ) -> Response[IndexAnswer]:
@@ -50,7 +52,7 @@ async def index_memory(
 async def index_bulk(request: ApiRequest, noesis: Wired) -> ASGIApp:
     """Store many memories as they come; the body is never held whole."""
     request.auth.owner()
-    return stream_answers(request.stream(), request.auth, noesis.indexing)
+    return stream_answers(request.stream(), lambda news: index_in_time(noesis, request.auth, news))
 
 
 @get("/memories", summary="List memories", tags=["memories"])
@@ -96,7 +98,7 @@ async def get_memory(request: ApiRequest, noesis: Wired, memory_id: FromPath[str
     return memory_view(memory, replaced.get(memory_id))
 
 
-@patch("/memories/{memory_id:str}", summary="Correct a memory", tags=["memories"])
+@patch("/memories/{memory_id:str}", summary="Correct a memory", tags=["memories"], guards=[counts_as_write])
 async def patch_memory(
     request: ApiRequest, noesis: Wired, memory_id: FromPath[str], data: JSONBody[PatchRequest]
 ) -> MemoryView:
@@ -104,7 +106,13 @@ async def patch_memory(
     return memory_view(await noesis.editing.edit(request.auth, memory_id, data.to_edit()))
 
 
-@delete("/memories/{memory_id:str}", summary="Delete a memory", status_code=200, tags=["memories"])
+@delete(
+    "/memories/{memory_id:str}",
+    summary="Delete a memory",
+    status_code=200,
+    tags=["memories"],
+    guards=[counts_as_write],
+)
 async def delete_memory(request: ApiRequest, noesis: Wired, memory_id: FromPath[str]) -> MemoryView:
     """Take a memory out of every answer; it can be brought back."""
     return memory_view(await noesis.editing.delete(request.auth, memory_id))
@@ -115,6 +123,7 @@ async def delete_memory(request: ApiRequest, noesis: Wired, memory_id: FromPath[
     summary="Bring a deleted memory back",
     status_code=200,
     tags=["memories"],
+    guards=[counts_as_write],
 )
 async def undelete_memory(request: ApiRequest, noesis: Wired, memory_id: FromPath[str]) -> MemoryView:
     """Bring a deleted memory back."""
@@ -141,6 +150,7 @@ async def recall(request: ApiRequest, noesis: Wired, data: JSONBody[RecallReques
         cross_agent=data.cross_agent,
         agent=named_agent(data.agent_id),
     )
+    note_uses(request.auth, noesis, page.memories, "recall")
     return MemoriesView([memory_view(memory) for memory in page.memories])
 
 

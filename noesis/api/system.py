@@ -10,9 +10,9 @@ from litestar import MediaType, Request, Response, get, post
 from noesis.api.access import ADMIN, PUBLIC, Access, Wired, opens
 from noesis.api.jobs import JobStarted, started
 from noesis.api.memories import ApiRequest
+from noesis.api.uses import StatsView, stats_view
 from noesis.health import Health
 from noesis.memory import Scope
-from noesis.stats import Stats
 
 
 class Alive(msgspec.Struct, frozen=True):
@@ -41,9 +41,9 @@ async def health(noesis: Wired) -> Health:
 
 
 @get("/api/v1/stats", tags=["system"], summary="What is remembered")
-async def stats(request: ApiRequest, noesis: Wired) -> Stats:
+async def stats(request: ApiRequest, noesis: Wired) -> StatsView:
     """Counts of the caller's memories; an administrator without an agent sees all and the disk."""
-    return await noesis.statistics.stats(request.auth)
+    return await stats_view(request.auth, noesis)
 
 
 @post("/api/v1/optimize", opt=ADMIN, status_code=202, tags=["system"], summary="Compact and index now")
