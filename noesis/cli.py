@@ -16,6 +16,7 @@ from noesis import __version__
 from noesis.client import Client
 from noesis.commands import Commands, as_agent, as_json, call, out, quoted
 from noesis.errors import InvalidInput, SettingsError
+from noesis.export_commands import export_command
 from noesis.import_commands import import_command
 from noesis.settings import Settings, describe, load
 from noesis.shown import show_hits, show_memories, show_memory, show_stats, show_table, show_verdict
@@ -337,4 +338,5 @@ def revoke_token(token_id: str, data: Path | None, json_output: bool) -> None:
 
 main.add_command(source)
 main.add_command(import_command)
+main.add_command(export_command)
 main.add_command(inbox)

@@ -71,6 +71,20 @@ class Client:
         except httpx.HTTPError as error:
             raise unreachable(self._http.base_url, error) from error
 
+    @asynccontextmanager
+    async def stream_bytes(
+        self, path: str, params: dict[str, Any]
+    ) -> AsyncIterator[tuple[httpx.Headers, AsyncIterator[bytes]]]:
+        """The answer's headers, and its body piece by piece.  Raises as `call` does, also when it breaks off."""
+        wanted = {name: value for name, value in params.items() if value not in (None, ())}
+        try:
+            async with self._http.stream("GET", path, params=wanted) as response:
+                if response.status_code >= 400:
+                    raise_for_problem(response.status_code, await response.aread())
+                yield response.headers, response.aiter_bytes()
+        except httpx.HTTPError as error:
+            raise unreachable(self._http.base_url, error) from error
+
 
 def unreachable(url: httpx.URL, error: Exception) -> NoesisError:
     """The error for a server that does not answer."""

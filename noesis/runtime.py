@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 
 import msgspec
@@ -12,9 +12,13 @@ import msgspec
 from noesis.activity import ActivityLog
 from noesis.admin import Admin
 from noesis.agents import Agents
+from noesis.archiving import Archiving
 from noesis.audit import Audit
 from noesis.browsing import Browsing
 from noesis.capturing import Capturing
+from noesis.cleaning import Cleaning, Forget
+from noesis.cleaning_health import CleaningHealth
+from noesis.clock_guard import ClockGuard, system_uptime
 from noesis.context.assembling import Assembling
 from noesis.context.fitness import Fitness
 from noesis.context.intake import Intake
@@ -25,8 +29,8 @@ from noesis.editing import Editing
 from noesis.embedder_choice import choose_embedder
 from noesis.embedding import Embedder
 from noesis.errors import SettingsError
-from noesis.extending import Extending
 from noesis.exporting.operation import Exporting
+from noesis.extending import Extending
 from noesis.filling import Filling
 from noesis.following import Following
 from noesis.health import HealthCheck, said_of
@@ -44,6 +48,7 @@ from noesis.ledger import Ledger
 from noesis.lifetimes import Lifetimes
 from noesis.mirroring import Mirror
 from noesis.presence import Presence
+from noesis.purging import Purging
 from noesis.quotas import Quotas
 from noesis.ranking.fusion import Fusion, decode
 from noesis.reading import FileReader
@@ -102,6 +107,16 @@ class ContextEngine(msgspec.Struct, kw_only=True):
     intake: Intake
 
 
+class Retention(msgspec.Struct, kw_only=True):
+    """How long memories live, and what becomes of them afterwards."""
+
+    lifetimes: Lifetimes
+    clock: ClockGuard
+    purging: Purging
+    cleaning: Cleaning
+    archiving: Archiving
+
+
 class Noesis(msgspec.Struct, kw_only=True):
     """Everything an entry point needs, wired."""
 
@@ -134,6 +149,7 @@ class Noesis(msgspec.Struct, kw_only=True):
     presence: Presence
     health: HealthCheck
     inflow: Inflow
+    retention: Retention
     oversight: Oversight
     context: ContextEngine
 
@@ -212,7 +228,11 @@ def _wired(
     filling = Filling(store, vectors, now_ms)
     presence = Presence(control, now_ms)
     inflow = _inflow(opened, indexing, redacting, quotas, lifetimes, superseding, settings, environ)
-    more = (inflow.health.check, quotas.check)
+    browsing = Browsing(store, now_ms)
+    audit = Audit(control, now_ms)
+    forget = (uses.drop, superseding.drop)
+    retention = _retention(opened, browsing, lifetimes, quotas, audit, settings, forget)
+    more = (CleaningHealth(retention.cleaning).check, inflow.health.check, quotas.check)
     return Noesis(
         settings=settings,
         now_ms=now_ms,
@@ -221,7 +241,7 @@ def _wired(
         embedder=vectors.embedder,
         vectors=vectors,
         indexing=indexing,
-        browsing=Browsing(store, now_ms),
+        browsing=browsing,
         editing=Editing(store, vectors, redacting, quotas, lifetimes, settings, now_ms),
         filling=filling,
         search=search,
@@ -239,10 +259,11 @@ def _wired(
         quotas=quotas,
         write_rates=WriteRates(agents, settings.writes_per_minute),
         admin=admin,
-        audit=Audit(control, now_ms),
+        audit=audit,
         presence=presence,
         health=HealthCheck(store, vectors, filling, opened.jobs, presence, settings, now_ms, more=more),
         inflow=inflow,
+        retention=retention,
         oversight=_oversight(opened, settings),
         context=_context(opened, inflow.capturing, redacting, search, superseding, settings),
     )
@@ -266,6 +287,28 @@ def _context(
             opened.control, Standing(store, fitness, settings, now_ms), recalling, fitness, settings
         ),
         intake=Intake(opened.control, capturing, redacting, now_ms),
+    )
+
+
+def _retention(
+    opened: _Opened,
+    browsing: Browsing,
+    lifetimes: Lifetimes,
+    quotas: Quotas,
+    audit: Audit,
+    settings: Settings,
+    forget: Sequence[Forget],
+) -> Retention:
+    """The lives of memories; the machine's uptime speaks for the clock only where it is the machine's."""
+    control, store, now_ms = opened.control, opened.store, opened.now_ms
+    clock = ClockGuard(control, now_ms, system_uptime if now_ms is system_now_ms else lambda: None)
+    purging = Purging(store, Book(control), settings)
+    return Retention(
+        lifetimes=lifetimes,
+        clock=clock,
+        purging=purging,
+        cleaning=Cleaning(store, control, clock, purging, audit, settings, now_ms, forget),
+        archiving=Archiving(store, browsing, lifetimes, quotas, now_ms),
     )
 
 

@@ -15,6 +15,8 @@ from litestar.openapi.spec import Components, SecurityScheme
 from noesis import __version__
 from noesis.api import (
     admin,
+    archive,
+    cleanup,
     context,
     export,
     history,
@@ -48,6 +50,8 @@ ROUTES = [
     *imports.HANDLERS,
     *export.HANDLERS,
     *inbox.HANDLERS,
+    *archive.HANDLERS,
+    *cleanup.HANDLERS,
     *jobs.HANDLERS,
     *admin.HANDLERS,
 ]

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import msgspec
 
 from noesis.memory import Memory, chunk_id, source_key
+from noesis.quotas import Room
 from noesis.store import Row, View
 
 
@@ -19,10 +20,11 @@ class ImportChange:
     the same source is.
     """
 
-    def __init__(self, memory: Memory, rows: Sequence[Row], *, own: bool) -> None:
+    def __init__(self, memory: Memory, rows: Sequence[Row], *, own: bool, room: Room) -> None:
         self._memory = memory
         self._rows = rows
         self._own = own
+        self._room = room
         self.memory_ids = (memory.id,)
         self.hashes = (memory.content_hash,)
 
@@ -34,6 +36,8 @@ class ImportChange:
             return False
         if not (self._own and not there) and self._has_twin(view):
             return False
+        if not memory.archived:
+            self._room.take()
         rows = self._with_another_id() if there else self._rows
         if memory.archived:
             view.put_archived(rows)

@@ -23,8 +23,9 @@ from noesis.sources.foreign import (
     read_mcp_memory_service,
     read_mem0,
     read_memory_core,
-    read_ndjson,
     read_original_rows,
+    read_own,
+    read_own_markdown,
 )
 from noesis.sources.lines import Skipped
 from noesis.sources.safe_files import Found
@@ -40,7 +41,7 @@ BATCH = 128
 
 _BATCH_CHARS = 2_000_000
 _JSON_READERS = {
-    Format.NOESIS: read_ndjson,
+    Format.NOESIS: read_own,
     Format.MEM0: read_mem0,
     Format.MCP_MEMORY_SERVICE: read_mcp_memory_service,
 }
@@ -112,9 +113,10 @@ def _chars(entry: object) -> int:
 def _records(part: Part, most_bytes: int) -> Iterator[Record | Unreadable]:
     if part.format is Format.MEMORY_CORE:
         yield from read_memory_core(part.place.path)
-    elif part.format is Format.BASIC_MEMORY:
+    elif part.format is Format.BASIC_MEMORY or not part.place.relative:
         refused: list[Unreadable] = []
-        yield from read_basic_memory(_notes(part.place, most_bytes, refused))
+        read = read_basic_memory if part.format is Format.BASIC_MEMORY else read_own_markdown
+        yield from read(_notes(part.place, most_bytes, refused))
         yield from refused
     elif part.format in _JSON_READERS:
         with part.place.open() as file:

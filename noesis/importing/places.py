@@ -33,6 +33,8 @@ _NAMED = frozenset((Format.MARKDOWN, Format.BASIC_MEMORY))
 _SQLITE = b"SQLite format 3\0"
 _MARKED = (".json", ".jsonl", ".ndjson", ".sqlite", *_TEXTS)
 _LONGEST_NAME = 128
+_MOST_FILES = 250_000
+"""In an archive: our own export as Markdown has a file for each memory."""
 _OUTSIDE = (
     "path lies in no folder that may be imported from: those of NOESIS_IMPORT_ROOTS, OpenClaw's, and the"
     " ones that are followed for the agent."
@@ -132,7 +134,7 @@ class Places:
         return _place(real, hard_links=False)
 
     def _unpacked(self, place: Place, kind: Kind, folder: Path) -> Place:
-        limits = ArchiveLimits(bytes=self._settings.import_max_mb << 20)
+        limits = ArchiveLimits(bytes=self._settings.import_max_mb << 20, entries=_MOST_FILES)
         with place.open() as file:
             files = unpack(file, kind, place.label, folder, _is_wanted, limits)
         if kind == "gzip":
@@ -147,7 +149,7 @@ def parts_of(place: Place, wanted: Format | None) -> list[Part]:
         return [] if found is None else [Part(place, found)]
     if wanted is not None and wanted in FOLDER_FORMATS:
         return [Part(place, wanted)]
-    parts = [Part(place, found) for found in _folder_formats(place)] if wanted is None else []
+    parts = [Part(place, found) for found in _folder_formats(place) if wanted in (None, found)]
     return [*parts, *_files_of(place, wanted)]
 
 

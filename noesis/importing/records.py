@@ -13,6 +13,7 @@ from noesis.embedding.base import EmbeddingFailure, Vector
 from noesis.errors import Forbidden, InvalidInput, NoesisError, QuotaExceeded, StoreError
 from noesis.importing.change import ImportChange, place_of
 from noesis.importing.entries import records
+from noesis.importing.given import Links, Newer, given_vectors, id_for
 from noesis.importing.places import Part
 from noesis.importing.values import Course, Recipients
 from noesis.indexing import cut, prepare, trust_of
@@ -31,9 +32,10 @@ from noesis.quotas import Quotas, Room
 from noesis.redacting import Redacting, Redactor
 from noesis.rows import by_memory, to_rows, vector_text, with_embeddings
 from noesis.settings import Settings
-from noesis.sources.foreign import Format, Record, Unreadable
+from noesis.sources.foreign import Format, GivenVectors, Record, Unreadable
 from noesis.store import Column, Row, Store
 from noesis.store.filters import Condition, either, one_of
+from noesis.superseding import Superseding
 from noesis.vectors import Vectors
 
 _EMBED_AT_ONCE = 64
@@ -50,10 +52,12 @@ _STANDING = (
 
 
 class _Ready(msgspec.Struct, frozen=True):
-    """An entry as the memory it is to be; `own` when it brings its id along."""
+    """An entry as the memory it is to be; `own` when it brings its id along, `newer` what replaced it."""
 
     memory: Memory
     own: bool
+    vectors: GivenVectors | None = None
+    newer: str | None = None
 
 
 class _Standing(msgspec.Struct):
@@ -76,6 +80,7 @@ class RecordImport:
         lifetimes: Lifetimes,
         settings: Settings,
         now_ms: Callable[[], int],
+        superseding: Superseding,
     ) -> None:
         self._store = store
         self._vectors = vectors
@@ -84,6 +89,7 @@ class RecordImport:
         self._lifetimes = lifetimes
         self._settings = settings
         self._now_ms = now_ms
+        self._superseding = superseding
 
     async def read(self, part: Part, to: Recipients, course: Course) -> None:
         """Import a part, or count what would be.  May be run again after a kill: what is there is passed over.
@@ -93,14 +99,17 @@ class RecordImport:
         redactors: dict[str, Redactor] = {}
         lives: dict[str, Lives] = {}
         seen: set[int] = set()
+        links = Links(self._superseding)
         most_bytes = self._settings.max_file_mb << 20
         async with aclosing(records(part, most_bytes)) as batches:
             async for batch in batches:
                 ready = await self._ready(batch, part.format, to, redactors, lives, course)
-                await self._batch(ready, seen, course)
+                for added in await self._batch(ready, seen, course):
+                    links.add(added)
                 if not course.goes_on():
                     break
         if not course.dry:
+            await links.restore()
             for agent, redactor in redactors.items():
                 await self._redacting.record(agent, redactor.counts)
 
@@ -147,13 +156,20 @@ class RecordImport:
         """The memory of an entry.  Raises InvalidInput."""
         now = self._now_ms()
         memory = prepare(agent, entry.memory, lives.days(entry.memory.memory_type), redactor, now)
-        own = kind is Format.NOESIS and _is_id(entry.id) and entry.agent in (None, agent)
+        ours = kind is Format.NOESIS and _is_id(entry.id)
+        own = ours and entry.agent in (None, agent)
         values = _told_of(entry, memory, now) | {"trust": trust_of(entry.memory.text)}
-        if own:
-            values["id"] = entry.id
-        return _Ready(msgspec.structs.replace(memory, **values), own)
+        if not ours:
+            return _Ready(msgspec.structs.replace(memory, **values), own)
+        values["id"] = id_for(agent, entry.agent, str(entry.id))
+        newer = entry.superseded_by
+        newer = id_for(agent, entry.agent, newer) if newer is not None and _is_id(newer) else None
+        is_as_it_was = (memory.text, memory.author) == (entry.memory.text, entry.memory.author)
+        vectors = entry.vectors if is_as_it_was else None
+        return _Ready(msgspec.structs.replace(memory, **values), own, vectors, newer)
 
-    async def _batch(self, ready: list[_Ready], seen: set[int], course: Course) -> None:
+    async def _batch(self, ready: list[_Ready], seen: set[int], course: Course) -> list[Newer]:
+        """Store what is new, or count it; what is known to have been replaced."""
         standing = await self._standing(ready)
         new: list[_Ready] = []
         for each in ready:
@@ -171,6 +187,11 @@ class RecordImport:
         course.tally.archived += sum(each.memory.archived for each in added)
         if not course.dry:
             course.tally.by_agent.update(each.memory.agent_id for each in added)
+        return [
+            Newer(each.memory.agent_id, each.memory.id, each.newer)
+            for each in added
+            if each.newer is not None
+        ]
 
     async def _standing(self, ready: Sequence[_Ready]) -> _Standing:
         """What the store holds of these already."""
@@ -196,7 +217,7 @@ class RecordImport:
                 for agent in {each.memory.agent_id for each in new}
             }
             fitting = [each for each in new if _fits(each, rooms, course)]
-            rows = await self._rows_of([each.memory for each in fitting])
+            rows = await self._rows_of(fitting)
             changes = [
                 ImportChange(
                     each.memory, rows[each.memory.id], own=each.own, room=rooms[each.memory.agent_id]
@@ -225,14 +246,32 @@ class RecordImport:
                 raise
             return error
 
-    async def _rows_of(self, memories: Sequence[Memory]) -> dict[str, list[Row]]:
+    async def _rows_of(self, new: Sequence[_Ready]) -> dict[str, list[Row]]:
         """The rows of each memory, with vectors as far as they can be had."""
-        rows = [row for cuts in await asyncio.to_thread(self._cut, memories) for row in cuts]
-        results: list[Vector | EmbeddingFailure] = []
-        for start in range(0, len(rows), _EMBED_AT_ONCE):
-            texts = [vector_text(row) for row in rows[start : start + _EMBED_AT_ONCE]]
-            results += await self._vectors.of_documents(texts)
-        return by_memory(with_embeddings(rows, results, self._now_ms()))
+        cuts = await asyncio.to_thread(self._cut, [each.memory for each in new])
+        results = await self._given(new, cuts)
+        rows = [row for cut_rows in cuts for row in cut_rows]
+        missing = [number for number, result in enumerate(results) if result is None]
+        for start in range(0, len(missing), _EMBED_AT_ONCE):
+            numbers = missing[start : start + _EMBED_AT_ONCE]
+            made = await self._vectors.of_documents([vector_text(rows[number]) for number in numbers])
+            for number, result in zip(numbers, made, strict=True):
+                results[number] = result
+        embedded = [result for result in results if result is not None]
+        return by_memory(with_embeddings(rows, embedded, self._now_ms()))
+
+    async def _given(
+        self, new: Sequence[_Ready], cuts: Sequence[Sequence[Row]]
+    ) -> list[Vector | EmbeddingFailure | None]:
+        """The vectors that came with the entries, None for each row without."""
+        if self._store.embedder is None and any(each.vectors is not None for each in new):
+            await self._vectors.look()
+        embedder = self._store.embedder
+        return [
+            vector
+            for each, rows in zip(new, cuts, strict=True)
+            for vector in given_vectors(rows, each.vectors, embedder)
+        ]
 
     def _cut(self, memories: Sequence[Memory]) -> list[list[Row]]:
         return [to_rows(memory, cut(memory.text, self._settings, self._vectors)) for memory in memories]
@@ -262,8 +301,10 @@ def _told_of(entry: Record, memory: Memory, now: int) -> dict[str, object]:
         "expires_at": expires_at,
         "updated_at": check_time(entry.updated_at or now, "updated_at"),
     }
-    # An export does not say who set the priority; what differs from the type's was set by somebody.
-    if memory.priority == memory.memory_type.default_priority:
+    # Other programs do not say who set the priority; what differs from the type's was set by somebody.
+    if entry.priority_set_by is not None:
+        values["priority_set_by"] = entry.priority_set_by
+    elif memory.priority == memory.memory_type.default_priority:
         values["priority_set_by"] = "type"
     if entry.archived or expires_at <= now:
         reason = entry.archive_reason if entry.archived and entry.archive_reason in _REASONS else EXPIRED
@@ -281,7 +322,8 @@ def _with_free_id(ready: _Ready, standing: _Standing) -> _Ready:
     is_part_of_another = owner is None and memory.id in standing.row_ids
     if not ready.own or (owner in (None, memory.agent_id) and not is_part_of_another):
         return ready
-    return _Ready(msgspec.structs.replace(memory, id=derived_id(memory)), own=False)
+    renamed = msgspec.structs.replace(memory, id=derived_id(memory))
+    return msgspec.structs.replace(ready, memory=renamed, own=False)
 
 
 def _is_there(ready: _Ready, standing: _Standing) -> bool:

@@ -13,6 +13,7 @@ import re2
 
 from noesis.sources.foreign.front_matter import read_front_matter
 from noesis.sources.foreign.memory_core import tables_of
+from noesis.sources.foreign.own_markdown import MARK as EXPORT_MARK
 from noesis.sources.foreign.values import short_text
 
 HEAD_BYTES = 64 << 10
@@ -46,6 +47,7 @@ class Format(enum.StrEnum):
 _JSON_SIGNS = (
     (re2.compile(rb'"chat_messages"\s*:\s*\['), Format.CLAUDE),
     (re2.compile(rb'"mapping"\s*:\s*\{'), Format.CHATGPT),
+    (re2.compile(rb'"memoryType"\s*:'), Format.NOESIS),
     (re2.compile(rb'"content_hash"\s*:|"export_metadata"\s*:\s*\{'), Format.MCP_MEMORY_SERVICE),
     (re2.compile(rb'"memory"\s*:\s*"'), Format.MEM0),
 )
@@ -115,6 +117,8 @@ def _json(content: bytes) -> Format | None:
 
 def _markdown(head: bytes) -> Format:
     front = read_front_matter(head.decode(errors="replace"))
+    if EXPORT_MARK in front.fields:
+        return Format.NOESIS
     return Format.BASIC_MEMORY if "permalink" in front.fields else Format.MARKDOWN
 
 
@@ -131,7 +135,7 @@ def _folder(path: Path) -> Format | None:
         # One of our own generations has the same table's name; it is restored, not imported.
         return None if (path / "generation.json").exists() else Format.ORIGINAL
     found = {_file_in_folder(file) for file in islice(_regular_files(path), _LOOK_AT)}
-    order = (Format.BASIC_MEMORY, Format.OPENCLAW, Format.MARKDOWN)
+    order = (Format.NOESIS, Format.BASIC_MEMORY, Format.OPENCLAW, Format.MARKDOWN)
     return next((kind for kind in order if kind in found), None)
 
 

@@ -1,17 +1,24 @@
-"""Reads our own export: one JSON object a line, each one memory as the API shows it."""
+"""Reads our own export: one JSON object a line, each one memory as the API shows it.
+
+docs/export.md tells of the format.
+"""
 
 from __future__ import annotations
 
+import base64
+import binascii
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, BinaryIO
 
 import msgspec
+import numpy as np
 from msgspec import UNSET, UnsetType
 
+from noesis.embedding.base import EmbedderIdentity
 from noesis.errors import InvalidInput
 from noesis.memory import NEVER, MemoryType, NewMemory, to_ms
-from noesis.sources.foreign.records import Record, Unreadable
+from noesis.sources.foreign.records import GivenChunk, GivenVectors, Record, Unreadable
 from noesis.sources.foreign.splitting import count_members
 from noesis.sources.foreign.values import agent_of, decode, require_text
 
@@ -24,14 +31,27 @@ MAX_LINE_BYTES = 8 << 20
 _BOM = b"\xef\xbb\xbf"
 
 
+NEWER = "This export was written by a newer version of Noesis. Import it with that version."
+
+
 class Header(msgspec.Struct, frozen=True):
-    """The optional first line."""
+    """The optional first line: how many memories follow, and whose vectors they bring."""
 
     format: str
     version: int
+    memories: int | None = None
+    embedder: EmbedderIdentity | None = None
 
 
-class _Line(msgspec.Struct, frozen=True, kw_only=True):
+class _Vector(msgspec.Struct, frozen=True):
+    start: int
+    length: int
+    vector: str | None
+
+
+class Line(msgspec.Struct, frozen=True, kw_only=True):
+    """A memory; what is left out says nothing."""
+
     id: str | UnsetType | None = UNSET
     text: str | UnsetType = UNSET
     memory_type: MemoryType | UnsetType = UNSET
@@ -48,10 +68,16 @@ class _Line(msgspec.Struct, frozen=True, kw_only=True):
     expires_at: datetime | UnsetType | None = UNSET
     archived_at: datetime | UnsetType | None = UNSET
     archive_reason: str | UnsetType | None = UNSET
+    priority_set_by: str | UnsetType | None = UNSET
+    superseded_by: str | UnsetType | None = UNSET
+    vectors: tuple[_Vector, ...] | UnsetType | None = UNSET
 
 
-FIELDS = _Line.__struct_fields__
+FIELDS = Line.__struct_fields__
 """The fields of a line that mean something; others are ignored and counted."""
+
+SET_BY = ("type", "caller")
+"""Who can have set a priority."""
 
 _AS_GIVEN = ("memory_type", "priority", "tags", "session_id", "source", "position", "author", "author_role")
 
@@ -59,13 +85,23 @@ _AS_GIVEN = ("memory_type", "priority", "tags", "session_id", "source", "positio
 def read_ndjson(file: BinaryIO) -> Iterator[Record | Unreadable]:
     """The memories of an export, in order; a line that cannot be used comes as Unreadable.
 
-    Raises InvalidInput on the first step when the first line names a newer form than VERSION.
+    So does, at the end, a file that has fewer memories than its first line promises.  Raises InvalidInput
+    on the first step when the first line names a newer form than VERSION.
     """
+    header, found = None, 0
     for number, line in _lines(file):
+        if number == 1 and line is not None and (header := _header(line)) is not None:
+            continue
+        found += 1
         if line is None:
             yield Unreadable(f"line {number}", f"It has more than {MAX_LINE_BYTES:,} bytes.")
-        elif not (number == 1 and _is_header(line)):
-            yield _read(line, number)
+        else:
+            yield _read(line, number, header)
+    if header is not None and header.memories is not None and found < header.memories:
+        yield Unreadable(
+            "the end",
+            f"The file ends early: it has {found:,} of the {header.memories:,} memories it promises.",
+        )
 
 
 def _lines(file: BinaryIO) -> Iterator[tuple[int, bytes | None]]:
@@ -82,30 +118,33 @@ def _lines(file: BinaryIO) -> Iterator[tuple[int, bytes | None]]:
             yield number, content
 
 
-def _is_header(line: bytes) -> bool:
-    """Whether the line says of which form the export is.  Raises InvalidInput when it is not for us."""
+def _header(line: bytes) -> Header | None:
+    """The line if it says of which form the export is.  Raises InvalidInput when it is not for us."""
     try:
         header = decode(line, Header)
     except InvalidInput:
-        return False
+        return None
     if header.format != FORMAT:
         raise InvalidInput("This is an export of another program.", field="format")
-    if not 1 <= header.version <= VERSION:
-        raise InvalidInput(
-            "This export was written by a newer version of Noesis. Import it with that version.",
-            field="version",
-        )
-    return True
+    check_version(header.version)
+    return header
 
 
-def _read(line: bytes, number: int) -> Record | Unreadable:
+def check_version(version: int) -> None:
+    """Raise InvalidInput for a form that this version does not know."""
+    if not 1 <= version <= VERSION:
+        raise InvalidInput(NEWER, field="version")
+
+
+def _read(line: bytes, number: int, header: Header | None) -> Record | Unreadable:
     try:
-        return _record(decode(line, _Line), count_members(line))
+        return record_of(decode(line, Line), count_members(line), None if header is None else header.embedder)
     except InvalidInput as error:
         return Unreadable(f"line {number}", error.message)
 
 
-def _record(line: _Line, members: int) -> Record:
+def record_of(line: Line, members: int, embedder: EmbedderIdentity | None = None) -> Record:
+    """The memory of a line that has so many members.  Raises InvalidInput."""
     given: dict[str, Any] = {
         name: value for name in FIELDS if (value := getattr(line, name)) is not UNSET and value is not None
     }
@@ -116,6 +155,7 @@ def _record(line: _Line, members: int) -> Record:
         **{name: given[name] for name in _AS_GIVEN if name in given},
     )
     archived_at = _time(given, "archived_at")
+    set_by = given.get("priority_set_by")
     return Record(
         memory=memory,
         agent=agent_of(given.get("agent_id")),
@@ -127,8 +167,28 @@ def _record(line: _Line, members: int) -> Record:
         raw_agent=given.get("agent_id"),
         archived_at=archived_at,
         archive_reason=given.get("archive_reason"),
+        priority_set_by=set_by if set_by in SET_BY else None,
+        superseded_by=given.get("superseded_by"),
+        vectors=None if embedder is None else _vectors(given.get("vectors", ()), embedder),
         ignored_fields=members - known,
     )
+
+
+def _vectors(chunks: tuple[_Vector, ...], embedder: EmbedderIdentity) -> GivenVectors | None:
+    """What can be read of the vectors; texts are embedded again where there are none."""
+    if not chunks:
+        return None
+    return GivenVectors(
+        embedder, tuple(GivenChunk(each.start, each.length, _numbers(each)) for each in chunks)
+    )
+
+
+def _numbers(chunk: _Vector) -> np.ndarray[Any, np.dtype[np.float32]] | None:
+    try:
+        data = base64.b64decode(chunk.vector or "", validate=True)
+        return np.frombuffer(data, dtype="<f4").astype(np.float32) if data else None
+    except (binascii.Error, ValueError):
+        return None
 
 
 def _time(given: dict[str, Any], field: str) -> int | None:

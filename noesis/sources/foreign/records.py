@@ -3,8 +3,26 @@
 from __future__ import annotations
 
 import msgspec
+import numpy as np
+import numpy.typing as npt
 
+from noesis.embedding.base import EmbedderIdentity
 from noesis.memory import NewMemory
+
+
+class GivenChunk(msgspec.Struct, frozen=True):
+    """A chunk of an entry's text, offset and length in characters, with the vector it came with, if any."""
+
+    start: int
+    length: int
+    vector: npt.NDArray[np.float32] | None
+
+
+class GivenVectors(msgspec.Struct, frozen=True):
+    """The chunks that an entry's text was cut into, and whose their vectors are."""
+
+    embedder: EmbedderIdentity
+    chunks: tuple[GivenChunk, ...]
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
@@ -13,7 +31,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     `agent` is its owner when the name is one Noesis allows, `raw_agent` the name as it was written.
     `id` is the other program's.  `expires_at` is NEVER for what does not expire and None where the
     format does not say; `archived_at` and `archive_reason` tell of the archive as far as it is known.
-    `ignored_fields` counts the fields of the entry that mean nothing to Noesis.
+    `priority_set_by` is "type" or "caller" where the format says it, `superseded_by` the other program's id
+    of what replaced this one.  `ignored_fields` counts the fields that mean nothing to Noesis.
     """
 
     memory: NewMemory
@@ -25,6 +44,9 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     raw_agent: str | None = None
     archived_at: int | None = None
     archive_reason: str | None = None
+    priority_set_by: str | None = None
+    superseded_by: str | None = None
+    vectors: GivenVectors | None = None
     ignored_fields: int = 0
 
 
