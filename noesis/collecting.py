@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Generic, TypeVar
 
@@ -50,6 +50,37 @@ class Collector(Generic[In, Out]):
                     raise
             else:
                 _answer([(answer, outcome) for (_, answer), outcome in zip(batch, outcomes, strict=True)])
+
+
+class Lanes(Generic[In, Out]):
+    """A collector for each key, side by side: items of one key wait for each other and for nobody else."""
+
+    def __init__(
+        self,
+        work: Callable[[list[In]], Awaitable[Sequence[Out | BaseException]]],
+        *,
+        most: int,
+        lane: Callable[[In], str],
+    ) -> None:
+        self._work = work
+        self._most = most
+        self._key = lane
+        self._lanes: dict[str, Collector[In, Out]] = {}
+        self._under_way: Counter[str] = Counter()
+
+    async def submit(self, item: In) -> Out:
+        """The outcome of one item, as `Collector.submit` gives it."""
+        key = self._key(item)
+        lane = self._lanes.get(key)
+        if lane is None:
+            lane = self._lanes[key] = Collector(self._work, most=self._most)
+        self._under_way[key] += 1
+        try:
+            return await lane.submit(item)
+        finally:
+            self._under_way[key] -= 1
+            if not self._under_way[key]:
+                del self._under_way[key], self._lanes[key]
 
 
 def _answer(answers: Sequence[tuple[asyncio.Future[Out], Out | BaseException]]) -> None:

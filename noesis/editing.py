@@ -134,6 +134,7 @@ class _OwnedChange:
         self._id = memory_id
         self._now_ms = now_ms
         self.memory_ids = (memory_id,)
+        self.actor = scope.actor
 
     def owned(self, rows: Sequence[Row]) -> Sequence[Row]:
         """The rows, or NotFound when there are none or they are another agent's."""

@@ -7,7 +7,8 @@
     ├── Forbidden                 403  known, but not allowed to do this
     ├── NotFound                  404  absent, or another agent's: the same answer
     ├── Conflict                  409  the state does not allow it (any more)
-    ├── TooManyRequests           429  slow down
+    ├── TooManyRequests           429  slow down; `retry_after_s` says for how long
+    ├── QuotaExceeded             429  the agent has as many memories as it may have; nothing was stored
     ├── SettingsError             exit 2: a NOESIS_* variable is wrong or unknown
     ├── EmbedderError
     │   ├── EmbedderUnavailable   503  does not answer; try again later
@@ -18,6 +19,7 @@
     │   ├── StoreFull             507  no room on the disk; reading goes on
     │   ├── StoreReadOnly         507  the data directory cannot be written; reading goes on
     │   └── StoreIncompatible     500  written by a newer version of Noesis
+    ├── SnapshotFailed            502  Git or its remote failed; the snapshot itself is kept
     └── QueueUnavailable          503  Redis does not answer; nothing is lost
 
 Class attributes say how each one leaves the product: `status_code` and `code` over HTTP,
@@ -105,6 +107,19 @@ class TooManyRequests(NoesisError):
     exit_code = 6
     retryable = True
 
+    def __init__(self, message: str, *, retry_after_s: int = 30) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
+
+
+class QuotaExceeded(NoesisError):
+    """The agent has as many memories as it may have; waiting alone does not help."""
+
+    status_code = 429
+    code = "quota_exceeded"
+    title = "The quota is used up"
+    exit_code = 6
+
 
 class SettingsError(NoesisError):
     """A NOESIS_* variable is wrong or unknown; the start stops."""
@@ -184,6 +199,19 @@ class StoreIncompatible(StoreError):
 
     code = "store_incompatible"
     title = "The store needs a newer version of Noesis"
+
+
+class SnapshotFailed(NoesisError):
+    """Git or the remote of the snapshots failed; `again` says whether another try may help."""
+
+    status_code = 502
+    code = "snapshot"
+    title = "The snapshot failed"
+    exit_code = 9
+
+    def __init__(self, message: str, *, again: bool = False) -> None:
+        super().__init__(message)
+        self.retryable = again
 
 
 class QueueUnavailable(NoesisError):

@@ -16,6 +16,7 @@ from noesis.errors import InvalidInput
 from noesis.filed_changes import GoneChange, KeepChange, RefileChange, SourceChange
 from noesis.indexing import IndexChange, cut, prepare
 from noesis.memory import DELETED, MAX_TEXT_CHARS, SOURCE_GONE, Memory, NewMemory, expiry
+from noesis.quotas import Quotas, Room
 from noesis.redacting import Redacting, Redactor
 from noesis.rows import by_memory, join_chunks, to_rows, vector_text, with_embeddings
 from noesis.settings import Settings
@@ -81,12 +82,14 @@ class Mirror:
         store: Store,
         vectors: Vectors,
         redacting: Redacting,
+        quotas: Quotas,
         settings: Settings,
         now_ms: Callable[[], int],
     ) -> None:
         self._store = store
         self._vectors = vectors
         self._redacting = redacting
+        self._quotas = quotas
         self._settings = settings
         self._now_ms = now_ms
         # Sections of many small files go to the model together.
@@ -99,7 +102,8 @@ class Mirror:
 
         A section that did not change is left alone, a person's correction included, and so is one whose
         memory was deleted.  A changed one keeps its memory's id, creation time, priority and life, and
-        only the chunks that changed are embedded.  May be run again after a kill.  Raises a StoreError.
+        only the chunks that changed are embedded.  May be run again after a kill.  Raises QuotaExceeded when
+        not all of it found room, or a StoreError.
         """
         file = _File(facts, document.front, digest_of(document.front), document.day)
         redactor = await self._redacting.redactor(facts.agent)
@@ -114,14 +118,17 @@ class Mirror:
             [each.section for each in wanted.values()],
         )
         kept = {match.section.number: match.known.memory_id for match in matching.kept}
-        done = await asyncio.gather(
-            *(
-                self._keep(file, each, notes[kept[number]], rows.get(kept[number], []))
-                if number in kept
-                else self._add(file, each)
-                for number, each in wanted.items()
+        async with self._quotas.room(facts.agent) as room:
+            if room.is_full and len(kept) < len(wanted):
+                raise room.refusal()
+            done = await asyncio.gather(
+                *(
+                    self._keep(file, each, notes[kept[number]], rows.get(kept[number], []), room)
+                    if number in kept
+                    else self._add(file, each, room)
+                    for number, each in wanted.items()
+                )
             )
-        )
         removed = await self.remove([known.memory_id for known in matching.gone], delete=False)
         await self._redacting.record(facts.agent, redactor.counts)
         return _mirrored(done, removed, len(sections) - len(wanted))
@@ -155,18 +162,20 @@ class Mirror:
                 found |= by_memory(await table.rows(one_of(Column.PARENT_ID, missing)))
         return found
 
-    async def _add(self, file: _File, wanted: _Wanted) -> _Done:
+    async def _add(self, file: _File, wanted: _Wanted, room: Room) -> _Done:
         rows = await self._embedded(self._cut(wanted.memory), [])
-        change = IndexChange(wanted.memory, rows, self._now_ms(), revive_deleted=False)
+        change = IndexChange(wanted.memory, rows, self._now_ms(), room=room, revive_deleted=False)
         indexed = await self._store.submit(change)
         return _Done(_note_of(file, wanted, indexed.id), "unchanged" if indexed.duplicate else "added")
 
-    async def _keep(self, file: _File, wanted: _Wanted, note: SectionNote, old: list[Row]) -> _Done:
+    async def _keep(
+        self, file: _File, wanted: _Wanted, note: SectionNote, old: list[Row], room: Room
+    ) -> _Done:
         filed = _note_of(file, wanted, note.memory_id)
         if (note.digest, note.front) == (filed.digest, filed.front):
             change = KeepChange(note.memory_id, filed.number, self._now_ms())
             if not change.is_done(old) and not await self._store.submit(change):
-                return await self._add(file, wanted)
+                return await self._add(file, wanted, room)
             return _Done(filed, "unchanged")
         memory = msgspec.structs.replace(wanted.memory, id=note.memory_id)
         rows = await self._embedded(self._cut(memory), old)

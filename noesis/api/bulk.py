@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
 import msgspec
 from litestar.types import ASGIApp, Receive, Send
@@ -14,8 +14,7 @@ from noesis.api.bodies import decode
 from noesis.api.problems import problem_of
 from noesis.api.views import IndexAnswer, IndexRequest, named_agent
 from noesis.errors import InvalidInput, NoesisError, TooLarge
-from noesis.indexing import Indexing
-from noesis.memory import Indexed, NewMemory, Scope
+from noesis.memory import Indexed, NewMemory
 
 MAX_LINE_BYTES = 2 << 20
 MAX_LINES = 100_000
@@ -26,8 +25,11 @@ _UNDER_WAY = 3
 
 Line = NewMemory | NoesisError
 
+Write = Callable[[Sequence[NewMemory]], Awaitable[list[Indexed | NoesisError]]]
+"""Stores some memories; outcomes in order."""
 
-def stream_answers(body: AsyncIterator[bytes], scope: Scope, indexing: Indexing) -> ASGIApp:
+
+def stream_answers(body: AsyncIterator[bytes], write: Write) -> ASGIApp:
     """The response that answers each line of the body with a line.
 
     It is an ASGI application of its own because the framework's streaming response listens for the
@@ -42,21 +44,21 @@ def stream_answers(body: AsyncIterator[bytes], scope: Scope, indexing: Indexing)
                 "headers": [(b"content-type", b"application/x-ndjson")],
             }
         )
-        async for line in answer_lines(body, scope, indexing):
+        async for line in answer_lines(body, write):
             await send({"type": "http.response.body", "body": line, "more_body": True})
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     return respond
 
 
-async def answer_lines(body: AsyncIterator[bytes], scope: Scope, indexing: Indexing) -> AsyncIterator[bytes]:
+async def answer_lines(body: AsyncIterator[bytes], write: Write) -> AsyncIterator[bytes]:
     """One JSON line for each line of the body, in order.
 
     Reading never waits for the client to take its answers: a client that sends everything before it
     reads anything would otherwise wait for us for ever.
     """
     answers: asyncio.Queue[bytes | None] = asyncio.Queue()
-    work = asyncio.create_task(_work(body, scope, indexing, answers))
+    work = asyncio.create_task(_work(body, write, answers))
     try:
         while (answer := await answers.get()) is not None:
             yield answer
@@ -65,9 +67,7 @@ async def answer_lines(body: AsyncIterator[bytes], scope: Scope, indexing: Index
         work.cancel()
 
 
-async def _work(
-    body: AsyncIterator[bytes], scope: Scope, indexing: Indexing, answers: asyncio.Queue[bytes | None]
-) -> None:
+async def _work(body: AsyncIterator[bytes], write: Write, answers: asyncio.Queue[bytes | None]) -> None:
     """Index batch by batch: while one commits, the next ones are read and embedded."""
     under_way: deque[asyncio.Task[list[bytes]]] = deque()
 
@@ -78,7 +78,7 @@ async def _work(
     try:
         first = 1
         async for batch in _batches(_lines(body)):
-            under_way.append(asyncio.create_task(_index(batch, first, scope, indexing)))
+            under_way.append(asyncio.create_task(_index(batch, first, write)))
             first += len(batch)
             if len(under_way) > _UNDER_WAY:
                 await hand_out()
@@ -90,9 +90,9 @@ async def _work(
         answers.put_nowait(None)
 
 
-async def _index(batch: Sequence[Line], first: int, scope: Scope, indexing: Indexing) -> list[bytes]:
+async def _index(batch: Sequence[Line], first: int, write: Write) -> list[bytes]:
     news = [line for line in batch if isinstance(line, NewMemory)]
-    results = iter(await indexing.index_many(scope, news))
+    results = iter(await write(news))
     outcomes = [next(results) if isinstance(line, NewMemory) else line for line in batch]
     return [_answer(outcome, first + offset) for offset, outcome in enumerate(outcomes)]
 

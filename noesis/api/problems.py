@@ -70,8 +70,10 @@ def answer_problem(request: Request[Any, Any, Any], error: Exception) -> Respons
     headers = {"WWW-Authenticate": "Bearer"} if problem["status"] == 401 else {}
     if isinstance(error, HTTPException) and error.headers and "allow" in error.headers:
         headers["Allow"] = error.headers["allow"]
-    if problem["status"] in (429, 503):
-        headers["Retry-After"] = "30" if isinstance(error, TooManyRequests) else "5"
+    if isinstance(error, TooManyRequests):
+        headers["Retry-After"] = str(error.retry_after_s)
+    elif problem["status"] == 503:
+        headers["Retry-After"] = "5"
     return Response(
         content=msgspec.json.encode(problem | {"request_id": request_id}),
         status_code=problem["status"],

@@ -72,15 +72,17 @@ async def test_an_agent_is_listed_with_what_it_has_and_may(
     await archive(product, (await index(alpha, "two"))["id"])
     await index(beta, "three")
     reply = await admin.patch("/api/v1/agents/Gamma", json={"may_read_across": True})
-    policy = {"agent": "gamma", "may_read_across": True, "redaction": None}
+    rest = {"redaction": None, "ttl_days": {}, "max_memories": None, "writes_per_minute": None}
+    policy = {"agent": "gamma", "may_read_across": True, **rest}
     assert (reply.status_code, reply.json()) == (200, policy)
     reply = await admin.patch("/api/v1/agents/gamma", json={"redaction": "block"})
     assert reply.json() == policy | {"redaction": "block"}
     agents = (await admin.get("/api/v1/agents")).json()["agents"]
+    found = {"refused": 0, "may_read_across": False, **rest}
     assert agents == [
-        {"agent": "alpha", "memories": 1, "archived": 1, "may_read_across": False, "redaction": None},
-        {"agent": "beta", "memories": 1, "archived": 0, "may_read_across": False, "redaction": None},
-        {"agent": "gamma", "memories": 0, "archived": 0, "may_read_across": True, "redaction": "block"},
+        {"agent": "alpha", "memories": 1, "archived": 1, **found},
+        {"agent": "beta", "memories": 1, "archived": 0, **found},
+        {"agent": "gamma", "memories": 0, "archived": 0, "refused": 0, **policy, "redaction": "block"},
     ]
 
 

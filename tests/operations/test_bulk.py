@@ -124,7 +124,9 @@ async def test_the_first_answers_come_before_the_last_lines(product: Product) ->
             yield json.dumps({"text": f"line {number}"}).encode() + b"\n"
 
     count = 0
-    async for _ in bulk_module.answer_lines(lines(), scope, product.noesis.indexing):
+    async for _ in bulk_module.answer_lines(
+        lines(), lambda news: product.noesis.indexing.index_many(scope, news)
+    ):
         if seen_when_first_came is None:
             seen_when_first_came = sent
         count += 1
@@ -134,7 +136,9 @@ async def test_the_first_answers_come_before_the_last_lines(product: Product) ->
 
 
 async def test_a_client_that_leaves_in_the_middle_leaves_whole_memories(product: Product) -> None:
-    answers = bulk_module.answer_lines(_forever(), Scope(agent="alpha"), product.noesis.indexing)
+    answers = bulk_module.answer_lines(
+        _forever(), lambda news: product.noesis.indexing.index_many(Scope(agent="alpha"), news)
+    )
     async for _ in answers:
         break
     assert isinstance(answers, AsyncGenerator)

@@ -30,7 +30,7 @@ class File:
     def __init__(self, product: Product, name: str = "MEMORY.md") -> None:
         noesis = product.noesis
         redacting = Redacting(noesis.control, noesis.agents, "redact")
-        self.mirror = Mirror(noesis.store, noesis.vectors, redacting, noesis.settings, noesis.now_ms)
+        self.mirror = Mirror(noesis.store, noesis.vectors, redacting, noesis.quotas, noesis.settings, noesis.now_ms)
         self.name = name
         self.filed: tuple[SectionNote, ...] = ()
 
