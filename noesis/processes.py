@@ -23,7 +23,7 @@ from noesis.settings import Settings
 from noesis.tasks import end_tasks
 from noesis.worker import run_worker
 from noesis.worker.following import follow_sources
-from noesis.worker.tasks import HANDLERS, crons
+from noesis.worker.tasks import HANDLERS, begin, crons
 
 logger = logging.getLogger("noesis.processes")
 
@@ -68,6 +68,7 @@ async def _work(noesis: Noesis, *, stop: asyncio.Event | None = None, signals: b
     """Run jobs, and leave a sign of life for whoever looks."""
     beside = [asyncio.create_task(noesis.presence.keep()), asyncio.create_task(follow_sources(noesis))]
     try:
+        await begin(noesis)
         timed = crons(noesis.settings)
         await run_worker(HANDLERS, noesis.jobs, timed, runtime=noesis, stop=stop, signals=signals)
     finally:

@@ -34,7 +34,6 @@ from noesis.extending import Extending
 from noesis.filling import Filling
 from noesis.following import Following
 from noesis.health import HealthCheck, said_of
-from noesis.history import History
 from noesis.history_log import HistoryLog
 from noesis.importing.documents import DocumentImport
 from noesis.importing.operation import Importing
@@ -47,6 +46,7 @@ from noesis.jobs import Jobs
 from noesis.ledger import Ledger
 from noesis.lifetimes import Lifetimes
 from noesis.mirroring import Mirror
+from noesis.oversight import Oversight, oversight
 from noesis.presence import Presence
 from noesis.purging import Purging
 from noesis.quotas import Quotas
@@ -91,12 +91,6 @@ class Inflow(msgspec.Struct, kw_only=True):
     health: SourceHealth
     uploads: Uploads
     importing: Importing
-
-
-class Oversight(msgspec.Struct, kw_only=True):
-    """What happened to memories, and what is done to many of them at once."""
-
-    history: History
 
 
 class ContextEngine(msgspec.Struct, kw_only=True):
@@ -217,9 +211,7 @@ def _wired(
     agents = Agents(control, now_ms)
     redacting = Redacting(control, agents, settings.redaction)
     lifetimes = Lifetimes(agents, settings)
-    quotas = Quotas(
-        store, agents, Refusals(control), opened.activity, now_ms, default=settings.max_memories
-    )
+    quotas = Quotas(store, agents, Refusals(control), opened.activity, now_ms, default=settings.max_memories)
     indexing = Indexing(store, vectors, redacting, quotas, lifetimes, settings, now_ms)
     superseding = Superseding(control, store, now_ms)
     extending = Extending(store, lifetimes, now_ms) if settings.extend_on_use else None
@@ -264,7 +256,7 @@ def _wired(
         health=HealthCheck(store, vectors, filling, opened.jobs, presence, settings, now_ms, more=more),
         inflow=inflow,
         retention=retention,
-        oversight=_oversight(opened, settings),
+        oversight=oversight(opened.history, store, redacting, lifetimes, audit, settings, now_ms),
         context=_context(opened, inflow.capturing, redacting, search, superseding, settings),
     )
 
@@ -310,12 +302,6 @@ def _retention(
         cleaning=Cleaning(store, control, clock, purging, audit, settings, now_ms, forget),
         archiving=Archiving(store, browsing, lifetimes, quotas, now_ms),
     )
-
-
-def _oversight(opened: _Opened, settings: Settings) -> Oversight:
-    """The history, and the acts on many memories."""
-    store, now_ms = opened.store, opened.now_ms
-    return Oversight(history=History(opened.history, store, now_ms, keep_days=settings.history_days))
 
 
 def _inflow(

@@ -26,6 +26,7 @@ from noesis.api import (
     memories,
     related,
     search,
+    selection,
     sources,
     system,
 )
@@ -43,6 +44,7 @@ MAX_BODY_BYTES = 2 << 20
 ROUTES = [
     *memories.HANDLERS,
     *history.HANDLERS,
+    *selection.HANDLERS,
     *related.HANDLERS,
     *search.HANDLERS,
     *sources.HANDLERS,

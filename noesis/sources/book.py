@@ -179,6 +179,11 @@ class Book:
             for row in rows
         ]
 
+    async def filed_ids(self) -> frozenset[str]:
+        """The memories of all sections that files hold, whatever became of them."""
+        query = sa.select(sections.c.memory_id).distinct()
+        return await self._control.read(lambda connection: frozenset(connection.execute(query).scalars()))
+
     async def forget(self, root: str, paths: Sequence[str]) -> None:
         """Drop the notes of files that are gone."""
 

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from datetime import time
 from typing import Any
 
 import msgspec
 
+from noesis.activity import Level
 from noesis.capturing import Captures
-from noesis.errors import EmbedderError, StoreBusy
+from noesis.errors import EmbedderError, StoreBusy, StoreError
 from noesis.importing.operation import from_args
 from noesis.runtime import Noesis
 from noesis.settings import Settings
 from noesis.worker.crons import Cron
 from noesis.worker.handlers import Handler, JobContext
+
+log = logging.getLogger(__name__)
 
 DAY_MS = 86_400_000
 MINUTE_MS = 60_000
@@ -54,7 +58,22 @@ async def upkeep(context: JobContext, force: bool = False) -> dict[str, Any]:
     await noesis.context.intake.forget_old()
     await noesis.activity.prune(max_age_ms=90 * DAY_MS, keep=100_000)
     await noesis.oversight.history.prune()
+    # Also where no cleanup runs by itself: the longer nobody looked, the less a jump can be told.
+    await noesis.retention.clock.look()
     return {"optimized": optimized}
+
+
+async def cleanup(context: JobContext, agent: str | None = None, confirm: bool = False) -> dict[str, Any]:
+    """Archive what has expired and purge what has lain in the archive for long enough; progress is in memories."""
+    noesis: Noesis = context.runtime
+    done = await noesis.retention.cleaning.run(
+        agent, confirm=confirm, tell=context.progress, stop=context.cancelled
+    )
+    if done.archived or done.purged or done.reasons:
+        said = " ".join([*done.reasons, f"{done.archived:,} archived, {done.purged:,} purged."])
+        level: Level = "warning" if done.reasons else "info"
+        await noesis.activity.record("cleanup", said, agent=agent, job_id=context.job.id, level=level)
+    return msgspec.to_builtins(done)  # type: ignore[no-any-return]
 
 
 async def scan_source(context: JobContext, root: str, confirmed: bool = False) -> dict[str, Any]:
@@ -122,6 +141,7 @@ HANDLERS = {
     "scan_all": Handler(run=scan_all, concurrency=1),
     "import": Handler(run=import_memories, timeout_s=24 * 3600.0, max_attempts=20, concurrency=1),
     "capture_turn": Handler(run=capture_turn, timeout_s=600.0, max_attempts=20, concurrency=1),
+    "cleanup": Handler(run=cleanup, timeout_s=6 * 3600.0, concurrency=1),
     "upkeep": Handler(run=upkeep, timeout_s=3600.0, concurrency=1),
 }
 
@@ -141,8 +161,24 @@ _CRONS = (
 
 
 def crons(settings: Settings) -> tuple[Cron, ...]:
-    """The recurring jobs; how often the followed places are looked at is a setting."""
+    """The recurring jobs; how often the followed places are looked at, and what expired is archived, are settings."""
     looking = Cron(
         name="scan_all", job="scan_all", key="scan_all", every_ms=settings.scan_minutes * MINUTE_MS
     )
-    return (*_CRONS, looking)
+    return (*_CRONS, looking, *_cleaning(settings))
+
+
+def _cleaning(settings: Settings) -> tuple[Cron, ...]:
+    if settings.cleanup_interval_hours == 0:
+        return ()
+    every_ms = max(MINUTE_MS, round(settings.cleanup_interval_hours * 60 * MINUTE_MS))
+    return (Cron(name="cleanup", job="cleanup", key="cleanup", every_ms=every_ms),)
+
+
+async def begin(noesis: Noesis) -> None:
+    """What the start of a worker sets going; a store that takes nothing does not stop it."""
+    if noesis.settings.auto_cleanup:
+        try:
+            await noesis.jobs.enqueue("cleanup", key="cleanup")
+        except StoreError as error:
+            log.warning("no cleanup at the start: %s", error.message)

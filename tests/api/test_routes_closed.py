@@ -29,6 +29,7 @@ TOKEN_OUTSIDE_THE_API = {("GET", "/health")}
 GATEWAY = {
     ("GET", "/api/v1/jobs"),
     ("GET", "/api/v1/jobs/{job_id}"),
+    ("POST", "/api/v1/cleanup"),
     ("POST", "/api/v1/imports"),
     ("POST", "/api/v1/sources/{key}/scan"),
 }
