@@ -145,6 +145,7 @@ class Cleaning:
         StoreError when the store takes nothing; what was done until then stays done.
         """
         at_ms = self._now_ms()
+        await self._store.mend()
         if confirm:
             await self._clock.believe()
         elif (doubt := await self._clock.look()) is not None:

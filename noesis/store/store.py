@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
@@ -17,8 +18,14 @@ from noesis.events import Witness
 # Without it LanceDB prints a warning for every query.
 os.environ.setdefault("LANCE_LOG", "error")
 
-from noesis.store.filters import EVERYTHING
-from noesis.store.generations import GenerationInfo, create_generation, current_name, open_generation
+from noesis.store.filters import EVERYTHING, Column, one_of
+from noesis.store.generations import (
+    Generation,
+    GenerationInfo,
+    create_generation,
+    current_name,
+    open_generation,
+)
 from noesis.store.linking import link_newest
 from noesis.store.live import Live, stamp_of
 from noesis.store.locks import DiskSync, StoreLocks
@@ -28,11 +35,12 @@ from noesis.store.recovery import Dropped, sweep
 from noesis.store.siblings import Sibling, clear_leftovers, point_to, previous_of
 from noesis.store.tables import Table, write_error
 from noesis.store.vector_index import IndexPolicy
-from noesis.store.writer import Change, Writer, drop_copies
+from noesis.store.writer import Change, Writer, drop_copies, shared_memories
 
 T = TypeVar("T")
 
 _FIRST = "0001"
+_SCRATCH = "scratch"
 _SWAP_WAITS_S = 600.0
 """A backup or a swap waits so long for its turn: an optimisation of a large store takes minutes."""
 
@@ -115,6 +123,18 @@ class Store:
         """Commit a change; returns when it is on the disk.  Raises what it raises, or a StoreError."""
         return await self.writer.submit(change)
 
+    async def mend(self) -> int:
+        """Take out of the archive what a move that was cut short left in both tables; how many rows.
+
+        The start does so too, unless another process is at work then.  Raises a StoreError.
+        """
+        torn = await shared_memories(self._generation)
+        if not torn:
+            return 0
+        async with self._locks.writing():
+            await self._generation.follow()
+            return await drop_copies(self._generation, one_of(Column.PARENT_ID, torn))
+
     @property
     def embedder(self) -> EmbedderIdentity | None:
         """Whose vectors the store holds; None before the first one."""
@@ -146,6 +166,11 @@ class Store:
         return await self._upkeep.state(self.active), await self._upkeep.state(self.archive)
 
     @property
+    def live(self) -> Generation:
+        """The live generation itself."""
+        return self._generation
+
+    @property
     def previous(self) -> str | None:
         """The generation that an undo goes back to, or None."""
         return previous_of(self._store_dir)
@@ -159,10 +184,18 @@ class Store:
         """Where a generation lies."""
         return self._store_dir / "generations" / name
 
-    @property
-    def scratch_dir(self) -> Path:
-        """A directory on the store's file system for what is in the making; emptied at every start."""
-        return self._store_dir / "scratch"
+    @asynccontextmanager
+    async def scratch(self) -> AsyncIterator[Path]:
+        """An empty directory on the store's file system that is gone afterwards.  Raises a StoreError."""
+        folder = self._store_dir / _SCRATCH / uuid.uuid4().hex
+        async with self._locks.scratching():
+            try:
+                folder.mkdir(parents=True, mode=0o700)
+                yield folder
+            except OSError as error:
+                raise write_error(error) from error
+            finally:
+                await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 
     @asynccontextmanager
     async def building(self) -> AsyncIterator[Sibling]:
@@ -223,6 +256,7 @@ async def _sweep_if_quiet(store_dir: Path, generation: Live, locks: StoreLocks) 
             await drop_copies(generation, EVERYTHING)
         async with locks.building():
             await clear_leftovers(store_dir)
-            await asyncio.to_thread(shutil.rmtree, store_dir / "scratch", ignore_errors=True)
+        async with locks.clearing():
+            await asyncio.to_thread(shutil.rmtree, store_dir / _SCRATCH, ignore_errors=True)
     except (StoreBusy, StoreFull, StoreReadOnly):
         return

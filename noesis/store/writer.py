@@ -11,11 +11,14 @@ import contextlib
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol, TypeVar
 
+import pyarrow.compute as pc
+
 from noesis.collecting import Collector
+from noesis.crash_points import crash_point
 from noesis.errors import EmbedderMismatch, NoesisError, StoreError
 from noesis.events import Event, Witness
 from noesis.store.comparing import Standing, events_of
-from noesis.store.filters import Column, Condition, one_of
+from noesis.store.filters import EVERYTHING, Column, Condition, one_of
 from noesis.store.generations import Generation
 from noesis.store.known import KnownKeys
 from noesis.store.locks import DiskSync, StoreLocks
@@ -200,10 +203,12 @@ class Writer:
             await self._mend()
             view = await self._load(changes)
             outcomes, events = self._apply(changes, view)
+            crash_point("write: before")
             written = await self._write(view)
         # Also when nothing was written: "it is there already" promises what another process may
         # have committed a moment ago and not synced yet.
         await self._sync()
+        crash_point("write: synced")
         self.commits += written
         self.changes += len(changes)
         if self._witness is not None and events:
@@ -241,9 +246,13 @@ class Writer:
         await self._fit_vectors(rows)
         try:
             await self._generation.archive.upsert(list(archive.upserts.values()))
+            crash_point("write: in the archive")
             await self._generation.active.upsert(list(active.upserts.values()))
+            crash_point("write: in the active table")
             await self._generation.active.delete(sorted(active.deletes))
+            crash_point("write: out of the active table")
             await self._generation.archive.delete(sorted(archive.deletes))
+            crash_point("write: out of the archive")
         except StoreError:
             self._torn.update(row.parent_id for row in rows)
             with contextlib.suppress(StoreError):
@@ -277,6 +286,15 @@ class Writer:
             await self._disk.sync()
         except OSError as error:
             raise write_error(error) from error
+
+
+async def shared_memories(generation: Generation) -> list[str]:
+    """The ids of the memories that both tables hold, as far as can be told without the write lock."""
+    column = Column.PARENT_ID.value
+    archived = (await generation.archive.select([column], EVERYTHING)).column(column)
+    active = (await generation.active.select([column], EVERYTHING)).column(column)
+    shared: list[str] = archived.filter(pc.is_in(archived, value_set=active)).unique().to_pylist()
+    return shared
 
 
 async def drop_copies(generation: Generation, about: Condition) -> int:
