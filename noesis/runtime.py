@@ -31,6 +31,7 @@ from noesis.embedding import Embedder
 from noesis.errors import SettingsError
 from noesis.exporting.operation import Exporting
 from noesis.extending import Extending
+from noesis.figures import job_source, part_source, source_source, store_source
 from noesis.filling import Filling
 from noesis.following import Following
 from noesis.health import HealthCheck, said_of
@@ -45,6 +46,7 @@ from noesis.indexing import Indexing
 from noesis.jobs import Jobs
 from noesis.ledger import Ledger
 from noesis.lifetimes import Lifetimes
+from noesis.metrics import Metrics
 from noesis.mirroring import Mirror
 from noesis.oversight import Oversight, oversight
 from noesis.presence import Presence
@@ -142,6 +144,7 @@ class Noesis(msgspec.Struct, kw_only=True):
     audit: Audit
     presence: Presence
     health: HealthCheck
+    metrics: Metrics
     inflow: Inflow
     retention: Retention
     oversight: Oversight
@@ -225,6 +228,8 @@ def _wired(
     forget = (uses.drop, superseding.drop)
     retention = _retention(opened, browsing, lifetimes, quotas, audit, settings, forget)
     more = (CleaningHealth(retention.cleaning).check, inflow.health.check, quotas.check)
+    statistics = Statistics(store, redacting, now_ms)
+    health = HealthCheck(store, vectors, filling, opened.jobs, presence, settings, now_ms, more=more)
     return Noesis(
         settings=settings,
         now_ms=now_ms,
@@ -242,7 +247,7 @@ def _wired(
         exporting=Exporting(store, superseding, now_ms),
         uses=uses,
         usage=Usage(uses, store, now_ms),
-        statistics=Statistics(store, redacting, now_ms),
+        statistics=statistics,
         jobs=opened.jobs,
         activity=opened.activity,
         tokens=Tokens(control, now_ms),
@@ -253,7 +258,15 @@ def _wired(
         admin=admin,
         audit=audit,
         presence=presence,
-        health=HealthCheck(store, vectors, filling, opened.jobs, presence, settings, now_ms, more=more),
+        health=health,
+        metrics=Metrics(
+            {
+                "store": store_source(statistics, filling),
+                "jobs": job_source(opened.jobs, now_ms),
+                "roots": source_source(inflow.scanning, inflow.signs, now_ms),
+                "parts": part_source(health),
+            }
+        ),
         inflow=inflow,
         retention=retention,
         oversight=oversight(opened.history, store, redacting, lifetimes, audit, settings, now_ms),

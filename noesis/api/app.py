@@ -23,7 +23,9 @@ from noesis.api import (
     imports,
     inbox,
     jobs,
+    mcp,
     memories,
+    metrics,
     related,
     search,
     selection,
@@ -33,6 +35,7 @@ from noesis.api import (
 from noesis.api.access import authorise
 from noesis.api.bodies import StrictRequest
 from noesis.api.described import Described
+from noesis.api.metrics import Counted
 from noesis.api.middleware import Perimeter
 from noesis.api.problems import HANDLERS
 from noesis.dashboard import pages
@@ -70,7 +73,7 @@ def build_app(settings: Settings, runtime: AbstractAsyncContextManager[Noesis]) 
             yield
 
     app = Litestar(
-        route_handlers=[Router("/api/v1", route_handlers=ROUTES), *system.HANDLERS, *pages.HANDLERS],
+        route_handlers=[Router("/api/v1", route_handlers=ROUTES), *system.HANDLERS, *mcp.HANDLERS, *metrics.HANDLERS, *pages.HANDLERS],
         guards=[authorise],
         dependencies={"noesis": Provide(provide_noesis, sync_to_thread=False)},
         exception_handlers={**HANDLERS, **pages.ERROR_HANDLERS},
@@ -83,7 +86,7 @@ def build_app(settings: Settings, runtime: AbstractAsyncContextManager[Noesis]) 
         debug=False,
     )
     # Not as a route's middleware: answers that no route gives, 404 and 405, pass through it as well.
-    app.asgi_handler = Perimeter(app.asgi_handler, settings.allowed_hosts)
+    app.asgi_handler = Counted(Perimeter(app.asgi_handler, settings.allowed_hosts))
     return app
 
 
