@@ -2,11 +2,13 @@
 
     NoesisError
     ├── InvalidInput              400  a value is wrong; `field` names it
-    │   └── TooLarge              413  a value or body is over its limit
+    │   ├── TooLarge              413  a value or body is over its limit
+    │   └── BackupRefused         400  an archive is damaged, hostile, or not this instance's
     ├── Unauthorized              401  no token, or one that is not known
     ├── Forbidden                 403  known, but not allowed to do this
     ├── NotFound                  404  absent, or another agent's: the same answer
     ├── Conflict                  409  the state does not allow it (any more)
+    │   └── Cancelled             409  somebody asked for it to stop; nothing was changed
     ├── TooManyRequests           429  slow down; `retry_after_s` says for how long
     ├── QuotaExceeded             429  the agent has as many memories as it may have; nothing was stored
     ├── SettingsError             exit 2: a NOESIS_* variable is wrong or unknown
@@ -62,6 +64,13 @@ class TooLarge(InvalidInput):
     title = "The request is too large"
 
 
+class BackupRefused(InvalidInput):
+    """An archive is damaged, hostile, encrypted to another key, or another instance's; nothing was touched."""
+
+    code = "backup_refused"
+    title = "This backup cannot be used"
+
+
 class Unauthorized(NoesisError):
     """No token, or one that is not known (any more)."""
 
@@ -96,6 +105,13 @@ class Conflict(NoesisError):
     code = "conflict"
     title = "Not possible in the present state"
     exit_code = 5
+
+
+class Cancelled(Conflict):
+    """Somebody asked for the work to stop, and it did; nothing was changed."""
+
+    code = "cancelled"
+    title = "Cancelled"
 
 
 class TooManyRequests(NoesisError):

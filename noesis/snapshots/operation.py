@@ -1,0 +1,199 @@
+"""Take a snapshot: the store as a commit, pushed to the remote, history kept to a length."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from noesis.control import Control
+from noesis.errors import Conflict, NoesisError, SnapshotFailed
+from noesis.settings import Settings
+from noesis.snapshots.git import TIMEOUT_S, Git, GitFailed
+from noesis.snapshots.remote import Remote, remote_of
+from noesis.snapshots.repository import Commit, Repository, sweep_remote
+from noesis.snapshots.trouble import Kind
+
+LayOut = Callable[[Path], Awaitable[Mapping[str, int]]]
+"""Fills a folder with a consistent copy of the store and tells how many rows each table has."""
+
+Progress = Callable[[int, int | None], None]
+
+_STATE = "snapshot_state"
+_STEPS = 4
+
+
+class Taken(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of a snapshot: its commit (None: nothing had changed), the remote's branch, what to know."""
+
+    commit: str | None
+    rows: int
+    branch: str | None
+    swept: int
+    warning: str | None = None
+
+
+class State(msgspec.Struct, frozen=True, kw_only=True):
+    """How the snapshots stand; times in ms, None: never.  `error` is that of the last try, if it failed."""
+
+    tried_at: int | None = None
+    pushed_at: int | None = None
+    branch: str | None = None
+    error: str | None = None
+    warning: str | None = None
+
+
+class Snapshots:
+    """Owns <data>/snapshots."""
+
+    def __init__(
+        self,
+        control: Control,
+        settings: Settings,
+        lay_out: LayOut,
+        now_ms: Callable[[], int],
+        instance: Callable[[], Awaitable[str]],
+        timeout_s: float = TIMEOUT_S,
+    ) -> None:
+        self._control = control
+        self._settings = settings
+        self._lay_out = lay_out
+        self._now_ms = now_ms
+        self._instance = instance
+        self._timeout_s = timeout_s
+        self._place = settings.data_dir / "snapshots"
+
+    @property
+    def enabled(self) -> bool:
+        """Whether the settings ask for snapshots."""
+        return self._settings.git_lfs_enabled
+
+    @property
+    def remote(self) -> Remote | None:
+        """Where they are pushed to; None: they stay on this machine.  Raises SettingsError."""
+        given = self._settings.git_lfs_repo
+        return None if given is None else remote_of(given)
+
+    async def take(self, progress: Progress) -> Taken:
+        """Commit the store as it is now and push it; a failed push leaves the snapshot here.
+
+        Raises Conflict when one is being taken, SnapshotFailed when Git or the remote fails, a StoreError.
+        """
+        try:
+            async with self._alone():
+                taken = await self._take(progress)
+        except NoesisError as error:
+            await self._note(error=error.message)
+            raise
+        await self._note(taken=taken)
+        return taken
+
+    async def log(self) -> list[Commit]:
+        """The snapshots that are kept, newest first.  Raises SnapshotFailed."""
+        return await self._repository(None).log()
+
+    async def state(self) -> State:
+        """How the last one went."""
+        stored = await self._control.value(_STATE)
+        return State() if stored is None else msgspec.json.decode(stored, type=State)
+
+    async def fetch(self, folder: Path, commit: str | None = None) -> None:
+        """Clone a snapshot of the remote (the newest, or one of its commits) into a new folder, and check its files.
+
+        Raises Conflict when no remote is set, SnapshotFailed.
+        """
+        remote = self.remote
+        if remote is None:
+            raise Conflict("No remote is set: name it in NOESIS_GIT_LFS_REPO.")
+        folder.mkdir(parents=True, mode=0o700)
+        git = self._git(folder, remote)
+        await git.run("init", "-q")
+        await git.run("lfs", "install", "--local", "--force")
+        await git.run("remote", "add", "origin", remote.address)
+        await git.run("fetch", "-q", "origin", f"refs/heads/{self._settings.git_lfs_branch}")
+        await git.run("checkout", "-q", "--detach", commit or "FETCH_HEAD")
+        await git.run("lfs", "fsck")
+
+    async def _take(self, progress: Progress) -> Taken:
+        remote = self.remote
+        repository = self._repository(remote)
+        await repository.prepare()
+        progress(1, _STEPS)
+        async with repository.emptied() as folder:
+            rows = await self._lay_out(folder)
+        commit = await repository.commit(_message(rows, self._now_ms()), self._settings.git_lfs_keep)
+        progress(2, _STEPS)
+        branch, warning = None, None
+        if remote is not None and await repository.log():
+            branch, warning = await self._push(repository, remote)
+        progress(3, _STEPS)
+        swept = await repository.sweep()
+        if remote is not None and remote.way == "file":
+            swept += await sweep_remote(Path(remote.address.removeprefix("file://")))
+        return Taken(commit=commit, rows=sum(rows.values()), branch=branch, swept=swept, warning=warning)
+
+    async def _push(self, repository: Repository, remote: Remote) -> tuple[str, str | None]:
+        stamp = f"{datetime.fromtimestamp(self._now_ms() / 1000, UTC):%Y%m%dT%H%M%S}"
+        aside = f"noesis/{await self._instance()}/{stamp}"
+        try:
+            branch = await repository.push(remote.address, aside)
+        except GitFailed as error:
+            if error.trouble.kind is Kind.OBJECTS:
+                await repository.discard()
+            raise
+        if branch == aside:
+            return branch, (
+                f"Somebody else has pushed to {self._settings.git_lfs_branch} of the remote; nothing of theirs was"
+                f" replaced, and the snapshot is on the branch {aside}."
+            )
+        if remote.way in ("https", "http") and await repository.is_public(remote.address):
+            return (
+                branch,
+                "Everybody can read the remote: make the repository private, or the memories are public.",
+            )
+        return branch, None
+
+    def _repository(self, remote: Remote | None) -> Repository:
+        return Repository(self._git(self._place / "repo", remote), self._settings.git_lfs_branch)
+
+    def _git(self, folder: Path, remote: Remote | None) -> Git:
+        token = self._settings.git_lfs_token if remote is not None and remote.takes_token else None
+        return Git(folder, user=self._settings.git_lfs_user, token=token, timeout_s=self._timeout_s)
+
+    @asynccontextmanager
+    async def _alone(self) -> AsyncIterator[None]:
+        self._place.mkdir(parents=True, exist_ok=True, mode=0o700)
+        lock = os.open(self._place / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            try:
+                await asyncio.to_thread(fcntl.flock, lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise Conflict("A snapshot is being taken already.") from error
+            yield
+        finally:
+            os.close(lock)
+
+    async def _note(self, *, taken: Taken | None = None, error: str | None = None) -> None:
+        before, now = await self.state(), self._now_ms()
+        if taken is None:
+            after = msgspec.structs.replace(before, tried_at=now, error=error)
+        else:
+            pushed = before.pushed_at if taken.branch is None else now
+            after = State(tried_at=now, pushed_at=pushed, branch=taken.branch, warning=taken.warning)
+        await self._control.set_value(_STATE, msgspec.json.encode(after).decode())
+
+
+def _message(rows: Mapping[str, int], now_ms: int) -> str:
+    """The subject of a commit: when, and how many rows lie in it."""
+    at = datetime.fromtimestamp(now_ms / 1000, UTC)
+    counts = ", ".join(f"{count:,} {name}" for name, count in rows.items())
+    return f"Snapshot of {at:%Y-%m-%d %H:%M} UTC: {counts}"
+
+
+__all__ = ["LayOut", "SnapshotFailed", "Snapshots", "State", "Taken"]

@@ -1,0 +1,1 @@
+"""The snapshots, with real Git and Git LFS."""
