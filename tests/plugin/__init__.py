@@ -1,0 +1,1 @@
+"""The OpenClaw plugin against the real gateway, a scripted model and a running Noesis."""
