@@ -14,6 +14,8 @@ from noesis.admin import Admin
 from noesis.agents import Agents
 from noesis.archiving import Archiving
 from noesis.audit import Audit
+from noesis.backup.health import BackupHealth
+from noesis.backup.operation import Backups
 from noesis.browsing import Browsing
 from noesis.capturing import Capturing
 from noesis.cleaning import Cleaning, Forget
@@ -28,6 +30,7 @@ from noesis.control import Control, sqlite_url
 from noesis.editing import Editing
 from noesis.embedder_choice import choose_embedder
 from noesis.embedding import Embedder
+from noesis.erasing import Forgotten
 from noesis.errors import SettingsError
 from noesis.exporting.operation import Exporting
 from noesis.extending import Extending
@@ -66,6 +69,7 @@ from noesis.stats import Statistics
 from noesis.store import IndexPolicy, Store
 from noesis.superseding import Superseding
 from noesis.tokens import Tokens
+from noesis.tombstones import Tombstones
 from noesis.uploads import Uploads
 from noesis.usage import Usage
 from noesis.uses import Uses
@@ -149,6 +153,7 @@ class Noesis(msgspec.Struct, kw_only=True):
     retention: Retention
     oversight: Oversight
     context: ContextEngine
+    backups: Backups
 
 
 @asynccontextmanager
@@ -190,6 +195,7 @@ async def open_runtime(
         noesis = _wired(opened, admin, settings, fusion, os.environ if environ is None else environ)
         stack.push_async_callback(noesis.uses.close)
         stack.push_async_callback(noesis.context.recalling.close)
+        await noesis.backups.settle()
         yield noesis
 
 
@@ -227,7 +233,13 @@ def _wired(
     audit = Audit(control, now_ms)
     forget = (uses.drop, superseding.drop)
     retention = _retention(opened, browsing, lifetimes, quotas, audit, settings, forget)
-    more = (CleaningHealth(retention.cleaning).check, inflow.health.check, quotas.check)
+    backups = Backups(store, control, settings, now_ms, Tombstones(control, now_ms).forgotten)
+    more = (
+        CleaningHealth(retention.cleaning).check,
+        inflow.health.check,
+        quotas.check,
+        BackupHealth(backups, store, settings, now_ms).check,
+    )
     statistics = Statistics(store, redacting, now_ms)
     health = HealthCheck(store, vectors, filling, opened.jobs, presence, settings, now_ms, more=more)
     return Noesis(
@@ -269,8 +281,21 @@ def _wired(
         ),
         inflow=inflow,
         retention=retention,
-        oversight=oversight(opened.history, store, redacting, lifetimes, audit, settings, now_ms),
+        oversight=oversight(
+            opened.history,
+            store,
+            control,
+            redacting,
+            lifetimes,
+            inflow.capturing,
+            inflow.inbox,
+            audit,
+            settings,
+            now_ms,
+            forget,
+        ),
         context=_context(opened, inflow.capturing, redacting, search, superseding, settings),
+        backups=backups,
     )
 
 
@@ -330,8 +355,9 @@ def _inflow(
     """All that brings memories in by itself."""
     control, now_ms = opened.control, opened.now_ms
     inbox = Inbox(control, indexing, now_ms)
-    capturing = Capturing(control, indexing, inbox, redacting, now_ms)
-    mirror = Mirror(opened.store, opened.vectors, redacting, quotas, settings, now_ms)
+    forgotten = Forgotten(opened.store, Tombstones(control, now_ms))
+    capturing = Capturing(control, indexing, inbox, redacting, forgotten, now_ms)
+    mirror = Mirror(opened.store, opened.vectors, redacting, quotas, forgotten, settings, now_ms)
     roots, book = Roots(control), Book(control)
     reader = FileReader(book, mirror, capturing, now_ms)
     scanning = Scanning(roots, book, reader, mirror, opened.activity, now_ms, settings)
@@ -350,7 +376,15 @@ def _inflow(
         importing=Importing(
             Places(following, uploads, settings),
             records=RecordImport(
-                opened.store, opened.vectors, redacting, quotas, lifetimes, settings, now_ms, superseding
+                opened.store,
+                opened.vectors,
+                redacting,
+                quotas,
+                lifetimes,
+                settings,
+                now_ms,
+                superseding,
+                forgotten,
             ),
             turns=TurnImport(control, capturing),
             documents=DocumentImport(opened.store, roots, book, reader, redacting, settings),

@@ -19,6 +19,7 @@ async def search(request: ApiRequest, noesis: Wired, data: JSONBody[SearchReques
     """The memories that answer the question, best first."""
     result = await noesis.search.search(request.auth, data.to_query(noesis.settings.top_k))
     note_found(request.auth, noesis, result)
+    noesis.metrics.searched(result.timings.total)
     return search_answer(result)
 
 
@@ -29,6 +30,7 @@ async def search_archive(request: ApiRequest, noesis: Wired, data: JSONBody[Sear
     query = msgspec.structs.replace(query, archive=ArchiveUse.ONLY)
     result = await noesis.search.search(request.auth, query)
     note_found(request.auth, noesis, result)
+    noesis.metrics.searched(result.timings.total)
     return search_answer(result)
 
 

@@ -25,7 +25,7 @@ PUBLIC = {
     ("POST", "/setup"),
 }
 EITHER = {("GET", "/docs"), ("GET", "/openapi.json")}
-TOKEN_OUTSIDE_THE_API = {("GET", "/health")}
+TOKEN_OUTSIDE_THE_API = {("GET", "/health"), ("GET", "/metrics"), ("POST", "/mcp")}
 GATEWAY = {
     ("GET", "/api/v1/jobs"),
     ("GET", "/api/v1/jobs/{job_id}"),
@@ -40,6 +40,7 @@ ADMIN = {
     ("GET", "/api/v1/audit"),
     ("GET", "/api/v1/sources"),
     ("GET", "/api/v1/tokens"),
+    ("GET", "/metrics"),
     ("PATCH", "/api/v1/agents/{agent_id}"),
     ("PATCH", "/api/v1/sources/{key}"),
     ("POST", "/api/v1/jobs/{job_id}/cancel"),
