@@ -255,6 +255,23 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     git_lfs_schedule: Annotated[
         time, About("Time of day (UTC) of the daily snapshot; after the nightly upkeep little has to travel")
     ] = time(4, 30)
+    backup_schedule: Annotated[
+        str, About("Time of the daily backup, as HH:MM in UTC; off = none is made by itself")
+    ] = "03:00"
+    backup_dir: Annotated[
+        Path | None, About("Directory of the backups; default: backups in NOESIS_DATA")
+    ] = None
+    backup_keep_last: Annotated[int, About("Newest backups that are kept", 1, 1000)] = 3
+    backup_keep_daily: Annotated[int, About("Days of which the newest backup is kept", 0, 1000)] = 7
+    backup_keep_weekly: Annotated[int, About("Weeks of which the newest backup is kept", 0, 1000)] = 4
+    backup_keep_monthly: Annotated[int, About("Months of which the newest backup is kept", 0, 1000)] = 6
+    backup_drill_days: Annotated[
+        int, About("Days between two drills that restore the newest backup for real; 0 = none", 0, 365)
+    ] = 7
+    backup_key_file: Annotated[
+        Path | None,
+        About("File with an age key that backups are encrypted to; `noesis backup --new-key FILE` makes one"),
+    ] = None
     log_level: Annotated[
         str, About("Least level that is logged", choices=("debug", "info", "warning", "error"))
     ] = "info"
@@ -274,6 +291,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     def data_dir(self) -> Path:
         """NOESIS_DATA as an absolute path: LanceDB takes some relative ones for cloud addresses."""
         return self.data.expanduser().absolute()
+
+    @property
+    def backups_dir(self) -> Path:
+        """Where the backups lie, as an absolute path."""
+        return (self.backup_dir or self.data / "backups").expanduser().absolute()
 
     @property
     def store_dir(self) -> Path:
@@ -339,7 +361,18 @@ def load(environ: Mapping[str, str], **overrides: Any) -> Settings:
     settings = Settings(**values)
     if settings.chunk_overlap * 2 > settings.chunk_size:
         raise SettingsError("NOESIS_CHUNK_OVERLAP must be at most half of NOESIS_CHUNK_SIZE.")
+    backup_time(settings)
     return settings
+
+
+def backup_time(settings: Settings) -> time | None:
+    """When the daily backup is made (UTC), None for never.  Raises SettingsError."""
+    if settings.backup_schedule.lower() == "off":
+        return None
+    try:
+        return time.fromisoformat(settings.backup_schedule)
+    except ValueError as error:
+        raise SettingsError("NOESIS_BACKUP_SCHEDULE must be a time like 03:00, or off.") from error
 
 
 def _raw(environ: Mapping[str, str], field: str) -> str | None:

@@ -165,6 +165,7 @@ OWNERS: dict[str, set[str]] = {
     "onnxruntime": {"embedding"},
     "prometheus_client": {"metrics"},
     "pyarrow": {"store"},
+    "pyrage": {"backup"},
     "redis": {"activity", "jobs", "messages", "redis_server", "worker"},
     "sqlalchemy": {
         "activity",

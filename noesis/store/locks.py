@@ -89,6 +89,7 @@ class StoreLocks:
         self._maintenance = FileLock(directory / "maintenance")
         self._pins = FileLock(directory / "pins")
         self._building = FileLock(directory / "building")
+        self._scratch = FileLock(directory / "scratch")
 
     @asynccontextmanager
     async def writing(self, timeout_s: float = 30.0) -> AsyncIterator[None]:
@@ -109,6 +110,18 @@ class StoreLocks:
     async def building(self, timeout_s: float = 0.0) -> AsyncIterator[None]:
         """The right to make a sibling generation, and to clear away what is left of others."""
         async with self._building.held(timeout_s):
+            yield
+
+    @asynccontextmanager
+    async def scratching(self) -> AsyncIterator[None]:
+        """The assurance that scratch directories stay; many may have it at once."""
+        async with self._scratch.shared(30.0):
+            yield
+
+    @asynccontextmanager
+    async def clearing(self) -> AsyncIterator[None]:
+        """The right to clear scratch directories away.  Raises StoreBusy while one is in use."""
+        async with self._scratch.held(0.0):
             yield
 
     @asynccontextmanager

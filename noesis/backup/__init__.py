@@ -1,0 +1,1 @@
+"""Backups that are proven, restores that can be undone."""

@@ -1,0 +1,190 @@
+"""All that is done with backups, as entry points call it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+from collections.abc import AsyncIterator, Callable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from noesis.backup.archive import Cancel
+from noesis.backup.checking import Checking
+from noesis.backup.comparing import Forgotten
+from noesis.backup.keeping import KeepRules
+from noesis.backup.part import PartRestoring
+from noesis.backup.shelf import PARTIAL, Shelf, check_name, described
+from noesis.backup.taking import Taking, Tell
+from noesis.backup.undoing import Undoing
+from noesis.backup.values import Backup, Beside, Brought, Preview, Restored, Verified, Wanted
+from noesis.control import Control
+from noesis.errors import Conflict, InvalidInput, NotFound, StoreError
+from noesis.settings import Settings
+from noesis.store import Store
+from noesis.store.tables import write_error
+
+
+def silent(_done: int, _total: int) -> None:
+    """For who does not want to hear of progress."""
+
+
+def never() -> bool:
+    """For who cannot cancel."""
+    return False
+
+
+class Backups:
+    """Makes, lists, verifies and restores backups of one instance."""
+
+    def __init__(
+        self,
+        store: Store,
+        control: Control,
+        settings: Settings,
+        now_ms: Callable[[], int],
+        forgotten: Forgotten,
+    ) -> None:
+        key_file = settings.backup_key_file
+        self.shelf = Shelf(settings.backups_dir)
+        rules = KeepRules(
+            last=settings.backup_keep_last,
+            daily=settings.backup_keep_daily,
+            weekly=settings.backup_keep_weekly,
+            monthly=settings.backup_keep_monthly,
+        )
+        self._taking = Taking(store, control, self.shelf, now_ms, rules=rules, key_file=key_file)
+        self._restoring = Undoing(store, control, now_ms, key_file=key_file, forgotten=forgotten)
+        self._part = PartRestoring(store, key_file=key_file, forgotten=forgotten)
+        self._checking = Checking(store, self.shelf, now_ms, key_file=key_file)
+        self._store = store
+        self._now_ms = now_ms
+
+    async def list(self) -> list[Backup]:
+        """All backups, newest first."""
+        return await asyncio.to_thread(self.shelf.list)
+
+    async def get(self, name: str) -> Backup:
+        """One backup.  Raises NotFound."""
+        return await asyncio.to_thread(self.shelf.get, name)
+
+    async def create(
+        self, *, scheduled: bool = False, tell: Tell = silent, cancelled: Cancel = never
+    ) -> Backup:
+        """Make a backup.  Raises StoreBusy, StoreFull, StoreError, Cancelled."""
+        return await self._taking.take("scheduled" if scheduled else "manual", tell, cancelled)
+
+    async def verify(self, name: str, tell: Tell = silent, cancelled: Cancel = never) -> Verified:
+        """Look at all of a backup.  Raises NotFound, StoreFull, SettingsError, Cancelled."""
+        return await self._checking.backup(name, tell, cancelled)
+
+    async def verify_file(self, path: Path, tell: Tell = silent, cancelled: Cancel = never) -> Verified:
+        """The same for an archive that lies elsewhere."""
+        return await self._checking.archive(_file(path), tell, cancelled)
+
+    async def verify_live(self, tell: Tell = silent, cancelled: Cancel = never) -> Verified:
+        """Look at all of the live store.  Raises StoreBusy, Cancelled."""
+        return await self._checking.live(tell, cancelled)
+
+    async def drill(self, tell: Tell = silent, cancelled: Cancel = never) -> Backup:
+        """Restore the newest backup beside and compare.  Raises Conflict, BackupRefused, StoreError."""
+        return await self._checking.drill(tell, cancelled)
+
+    async def preview(self, path: Path, tell: Tell = silent, cancelled: Cancel = never) -> Preview:
+        """What a restore would do.  Raises BackupRefused, StoreIncompatible, StoreFull."""
+        return await self._restoring.preview(_file(path), tell, cancelled)
+
+    async def restore(
+        self,
+        path: Path,
+        *,
+        made_for: str,
+        safety_backup: bool = True,
+        foreign: bool = False,
+        tell: Tell = silent,
+        cancelled: Cancel = never,
+    ) -> Restored:
+        """Restore an archive whole, after a backup of what is there now.
+
+        Raises as `Restoring.restore` does, and StoreError when the backup before it cannot be made.
+        """
+        done = await self._restoring.finished(made_for)
+        if done is not None:
+            return done
+        # Looked at first: a backup before a restore that is refused would be for nothing.
+        looked = await self._restoring.preview(_file(path), tell, cancelled)
+        now = looked.difference
+        name = None
+        if safety_backup and now.lost + now.changed + now.same:
+            name = await self._before(tell, cancelled)
+        restored = await self._restoring.restore(
+            path, made_for=made_for, foreign=foreign, tell=tell, cancelled=cancelled
+        )
+        return msgspec.structs.replace(restored, safety_backup=name)
+
+    async def _before(self, tell: Tell, cancelled: Cancel) -> str:
+        try:
+            return (await self._taking.take("safety", tell, cancelled)).name
+        except StoreError as error:
+            raise type(error)(
+                f"The backup before the restore could not be made, and nothing was restored: {error.message}"
+                " To restore without it, skip the safety backup."
+            ) from error
+
+    async def undo(self, *, made_for: str) -> Restored:
+        """Go back to before the last restore.  Raises Conflict."""
+        return await self._restoring.undo(made_for=made_for)
+
+    async def settle(self) -> bool:
+        """Finish a restore that was killed after its swap."""
+        return await self._restoring.settle()
+
+    async def beside(self, path: Path, wanted: Wanted, limit: int = 50) -> Sequence[Beside]:
+        """A part of a backup beside what is there now."""
+        return await self._part.beside(_file(path), wanted, limit, silent, never)
+
+    async def bring(
+        self, path: Path, wanted: Wanted, actor: str, tell: Tell = silent, cancelled: Cancel = never
+    ) -> Brought:
+        """Bring a part of a backup back."""
+        return await self._part.bring(_file(path), wanted, actor, tell, cancelled)
+
+    async def receive(self, name: str, pieces: AsyncIterator[bytes]) -> Backup:
+        """Take in an archive that is sent, and list it once it was looked at.
+
+        Raises InvalidInput for a name, Conflict when it is there, BackupRefused when it is none.
+        """
+        check_name(name)
+        self.shelf.prepare()
+        target = self.shelf.directory / name
+        if target.exists():
+            raise Conflict("There is a backup of this name already.")
+        async with self._store.scratch() as folder:
+            sent = folder / name
+            try:
+                with sent.open("xb") as file:
+                    async for piece in pieces:
+                        await asyncio.to_thread(file.write, piece)
+            except OSError as error:
+                raise write_error(error) from error
+            found = await self._checking.archive(sent, silent, never)
+            if not found.ok:
+                raise InvalidInput(" ".join(found.problems), field="name")
+            partial = target.with_name(f"{name}{PARTIAL}")
+            await asyncio.to_thread(_copy, sent, partial)
+            backup = msgspec.structs.replace(described(sent), verified_at=self._now_ms())
+            self.shelf.put(partial, backup)
+        return backup
+
+
+def _copy(source: Path, target: Path) -> None:
+    shutil.copyfile(source, target)
+    with target.open("rb") as file:
+        os.fsync(file.fileno())
+
+
+def _file(path: Path) -> Path:
+    if not path.is_file():
+        raise NotFound(f"There is no file {path.name}.")
+    return path

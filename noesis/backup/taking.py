@@ -1,0 +1,191 @@
+"""Backup: one moment of everything in one archive, which is listed once it was opened and compared."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from noesis import __version__
+from noesis.backup import encryption
+from noesis.backup.archive import CONTROL, STORE, Cancel, check_room, write_archive
+from noesis.backup.control_copy import copy_to
+from noesis.backup.keeping import KeepRules, to_remove
+from noesis.backup.shelf import PARTIAL, Shelf
+from noesis.backup.unpacking import examine, unpack
+from noesis.backup.values import FORMAT, Backup, Kind, Manifest
+from noesis.control import Control
+from noesis.crash_points import crash_point
+from noesis.errors import StoreError
+from noesis.store import Store
+from noesis.store.checksums import FileSum, changed, sum_files
+from noesis.store.generations import ACTIVE, ARCHIVE, open_as_it_is
+from noesis.store.locks import FileLock
+from noesis.store.tables import write_error
+from noesis.store.whole import TableSum, digest_of, memories_of, row_hashes
+
+_INSTANCE = "instance_id"
+Tell = Callable[[int, int], None]
+"""Told how many bytes are done, and of how many."""
+
+
+class Taking:
+    """Takes backups, one at a time whichever process wants one."""
+
+    def __init__(
+        self,
+        store: Store,
+        control: Control,
+        shelf: Shelf,
+        now_ms: Callable[[], int],
+        *,
+        rules: KeepRules,
+        key_file: Path | None,
+    ) -> None:
+        self._store = store
+        self._control = control
+        self._shelf = shelf
+        self._now_ms = now_ms
+        self._rules = rules
+        self._key_file = key_file
+
+    async def take(self, kind: Kind, tell: Tell, cancelled: Cancel) -> Backup:
+        """Make a backup and return it; writers wait for milliseconds only.
+
+        Raises StoreBusy when another one is being made, StoreFull, StoreError when the live store is
+        damaged or the archive does not hold what it should, Cancelled; then no archive is left.
+        """
+        self._shelf.prepare()
+        async with FileLock(self._shelf.directory / ".lock").held(0.0), self._store.scratch() as folder:
+            self._shelf.clear_partials()
+            name = self._shelf.free_name(self._now_ms(), _prefix(kind), self._key_file is not None)
+            partial = self._shelf.directory / f"{name}{PARTIAL}"
+            try:
+                manifest = await self._gather(folder, tell)
+                await asyncio.to_thread(self._write, folder, manifest, partial, tell, cancelled)
+                await self._prove(partial, folder, manifest, tell, cancelled)
+                crash_point("backup: verified")
+                backup = self._describe(name, kind, manifest, partial.stat().st_size)
+                self._shelf.put(partial, backup)
+                crash_point("backup: listed")
+            except OSError as error:
+                raise write_error(error) from error
+            finally:
+                partial.unlink(missing_ok=True)
+        await self.prune()
+        return backup
+
+    async def _gather(self, folder: Path, tell: Tell) -> Manifest:
+        """Lay all files out in a folder: copies of the control state, links to the tables."""
+        # The control state first: what it says of a file or a turn is in the tables by then.
+        await asyncio.to_thread(copy_to, self._control, folder / CONTROL)
+        await self._store.link_to(folder / STORE)
+        crash_point("backup: linked")
+        generation = await open_as_it_is(folder / STORE)
+        sums = {}
+        for table in (generation.active, generation.archive):
+            hashes = await row_hashes(table)
+            sums[table.name] = TableSum(len(hashes), digest_of(hashes))
+        files = await asyncio.to_thread(self._sum, folder, tell)
+        return Manifest(
+            format=FORMAT,
+            schema_version=generation.info.schema_version,
+            product_version=__version__,
+            instance=await instance_id(self._control),
+            created_at=self._now_ms(),
+            embedder=generation.info.embedder,
+            tables={ACTIVE: sums[ACTIVE], ARCHIVE: sums[ARCHIVE]},
+            memories=len(await memories_of(generation)),
+            files=tuple(files),
+        )
+
+    def _sum(self, folder: Path, tell: Tell) -> list[FileSum]:
+        paths = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+        total = sum(path.stat().st_size for path in paths)
+        check_room(self._shelf.directory, 2 * total)
+        files = sum_files(folder, paths, _teller(tell, 0, total))
+        in_store = [
+            msgspec.structs.replace(file, path=file.path.removeprefix(f"{STORE}/"))
+            for file in files
+            if file.path.startswith(f"{STORE}/")
+        ]
+        if damaged := changed(self._store.directory, in_store):
+            raise StoreError(
+                f"The store is damaged: {len(damaged)} of its files changed since they were recorded."
+                " No backup was made and no older one removed; `noesis verify` says more."
+            )
+        return files
+
+    def _write(self, folder: Path, manifest: Manifest, partial: Path, tell: Tell, cancelled: Cancel) -> None:
+        on_bytes = _teller(tell, 1, manifest.bytes)
+        if self._key_file is None:
+            write_archive(folder, manifest, partial, on_bytes, cancelled)
+        else:
+            plain = folder / "plain"
+            write_archive(folder, manifest, plain, on_bytes, cancelled)
+            encryption.encrypt(plain, partial, self._key_file)
+            plain.unlink()
+        crash_point("backup: partial written")
+
+    async def _prove(
+        self, partial: Path, folder: Path, manifest: Manifest, tell: Tell, cancelled: Cancel
+    ) -> None:
+        """Open what was written and compare all of it.  Raises StoreError or BackupRefused."""
+        proof = folder / "proof"
+        proof.mkdir()
+        on_bytes = _teller(tell, 2, manifest.bytes)
+        unpacked = await unpack(partial, proof, self._key_file, on_bytes, cancelled)
+        found = await examine(unpacked, lambda _: None, cancelled)
+        if found.problems:
+            raise StoreError(
+                f"The backup was not kept, because it does not prove right: {' '.join(found.problems)}"
+                " Older ones stay; `noesis verify` looks at the store itself."
+            )
+
+    def _describe(self, name: str, kind: Kind, manifest: Manifest, size: int) -> Backup:
+        return Backup(
+            name=name,
+            created_at=manifest.created_at,
+            size=size,
+            kind=kind,
+            rows=sum(table.rows for table in manifest.tables.values()),
+            memories=manifest.memories,
+            instance=manifest.instance,
+            product_version=manifest.product_version,
+            verified_at=self._now_ms(),
+            key=None if self._key_file is None else encryption.public_key(self._key_file),
+        )
+
+    async def prune(self) -> list[str]:
+        """Remove the backups that no rule keeps; their names."""
+        gone = [backup.name for backup in to_remove(self._shelf.list(), self._rules)]
+        for name in gone:
+            self._shelf.remove(name)
+        return gone
+
+
+async def instance_id(control: Control) -> str:
+    """What tells this instance from others; made at the first use."""
+    known = await control.value(_INSTANCE)
+    if known is None:
+        await control.set_value(_INSTANCE, uuid.uuid4().hex)
+        known = await control.value(_INSTANCE)
+    return known or ""
+
+
+def _prefix(kind: Kind) -> str:
+    return "before-restore" if kind == "safety" else "noesis"
+
+
+def _teller(tell: Tell, step: int, total: int) -> Callable[[int], None]:
+    """Counts the bytes of one of the three times that they are read."""
+    done = [0]
+
+    def on_bytes(count: int) -> None:
+        done[0] += count
+        tell(step * total + done[0], 3 * total)
+
+    return on_bytes

@@ -1,0 +1,110 @@
+"""Opens an archive in a directory of its own and compares all that it holds with its manifest."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from noesis.backup import encryption
+from noesis.backup.archive import CONTROL, STORE, Cancel, OnBytes, check_room, extract
+from noesis.backup.control_copy import is_sound
+from noesis.backup.shelf import ENCRYPTED
+from noesis.backup.values import Manifest
+from noesis.errors import BackupRefused, Cancelled, StoreError
+from noesis.store.generations import Generation, open_as_it_is
+from noesis.store.whole import Contents, probe, read_whole
+
+OnRows = Callable[[int], None]
+
+
+class Unpacked(msgspec.Struct, frozen=True):
+    """An archive that was extracted: `store` is a generation's directory, `control` a SQLite file."""
+
+    manifest: Manifest
+    store: Path
+    control: Path
+
+
+class Examined(msgspec.Struct, frozen=True):
+    """What an unpacked archive holds, and what is wrong with it; `generation` None: it cannot be opened."""
+
+    generation: Generation | None
+    contents: dict[str, Contents]
+    queries: dict[str, bool]
+    problems: tuple[str, ...]
+
+
+async def unpack(
+    path: Path, folder: Path, key_file: Path | None, on_bytes: OnBytes, cancelled: Cancel
+) -> Unpacked:
+    """Extract an archive into an empty folder.
+
+    Raises BackupRefused, StoreIncompatible, StoreFull, SettingsError (no key), Cancelled or OSError.
+    """
+
+    def work() -> Manifest:
+        plain = path
+        if path.name.removesuffix(".partial").endswith(ENCRYPTED):
+            check_room(folder, path.stat().st_size)
+            plain = folder / "plain"
+            encryption.decrypt(path, plain, key_file)
+        manifest = extract(plain, folder / "files", on_bytes, cancelled)
+        if plain != path:
+            plain.unlink()
+        return manifest
+
+    manifest = await asyncio.to_thread(work)
+    return Unpacked(manifest, folder / "files" / STORE, folder / "files" / CONTROL)
+
+
+async def examine(unpacked: Unpacked, on_rows: OnRows, cancelled: Cancel) -> Examined:
+    """Open it, count, hash every row anew, and ask by words and by meaning.  Raises Cancelled."""
+
+    def counted(rows: int) -> None:
+        on_rows(rows)
+        if cancelled():
+            raise Cancelled("It was cancelled; nothing was changed.")
+
+    manifest = unpacked.manifest
+    problems: list[str] = []
+    if not await asyncio.to_thread(is_sound, unpacked.control):
+        problems.append("The control database in it is damaged.")
+    try:
+        generation = await open_as_it_is(unpacked.store)
+        contents = await read_whole(generation, counted)
+        queries = await probe(generation)
+    except StoreError as error:
+        return Examined(None, {}, {}, (*problems, error.message))
+    for name, table in contents.items():
+        expected = manifest.tables.get(name)
+        if expected != table.sum:
+            problems.append(f"{name} holds other rows than the manifest says.")
+        if table.damaged:
+            problems.append(f"{len(table.damaged):,} rows of {name} are damaged: their hashes do not fit.")
+    problems += [
+        f"A search did not find its own row ({asked})." for asked, found in queries.items() if not found
+    ]
+    return Examined(generation, contents, queries, tuple(problems))
+
+
+async def opened(
+    path: Path, folder: Path, key_file: Path | None, tell: Callable[[int, int], None], cancelled: Cancel
+) -> tuple[Unpacked, Generation]:
+    """An archive that was unpacked and compared whole; `tell` hears of bytes.
+
+    Raises BackupRefused, StoreIncompatible, StoreFull, SettingsError (no key), Cancelled or OSError.
+    """
+    done = [0]
+
+    def on_bytes(count: int) -> None:
+        done[0] += count
+        tell(done[0], 0)
+
+    unpacked = await unpack(path, folder, key_file, on_bytes, cancelled)
+    found = await examine(unpacked, lambda _: None, cancelled)
+    if found.generation is None or found.problems:
+        raise BackupRefused(f"Nothing was restored. {' '.join(found.problems)}")
+    return unpacked, found.generation

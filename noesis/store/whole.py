@@ -1,0 +1,146 @@
+"""Reads a generation whole: every row's hash made anew, what the memories are, and whether search works on it."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import AsyncIterator, Callable, Mapping
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from noesis.errors import StoreError
+from noesis.store.filters import EVERYTHING, Column, Condition, equals
+from noesis.store.generations import ACTIVE, ARCHIVE, Generation
+from noesis.store.schema import VALUE_COLUMNS, Row, damaged, from_arrow
+from noesis.store.tables import Table
+
+_AT_ONCE = 256
+"""Rows hashed in one piece of work: a search that runs beside it waits for one at most."""
+
+_BROKEN = (RuntimeError, ValueError, OSError, pa.ArrowException)
+OnRows = Callable[[int], None]
+
+
+class TableSum(msgspec.Struct, frozen=True):
+    """What a table held: its rows, and the SHA-256 over the ids and hashes of all of them, in order of ids."""
+
+    rows: int
+    digest: str
+
+
+class Contents(msgspec.Struct):
+    """One table, read whole: the stored hash of each row by its id, and the rows whose hash does not fit."""
+
+    hashes: dict[str, str]
+    damaged: list[str]
+
+    @property
+    def sum(self) -> TableSum:
+        """The table as a number of rows and one hash."""
+        return TableSum(len(self.hashes), digest_of(self.hashes))
+
+
+class Known(msgspec.Struct, frozen=True, array_like=True):
+    """What tells whether a memory was written anew: where it stands, when it was changed, and its content."""
+
+    archived: bool
+    updated_at: int
+    content_hash: str
+    reason: str | None = None
+
+
+def digest_of(hashes: Mapping[str, str]) -> str:
+    """SHA-256 over ids and row hashes, in order of ids."""
+    digest = hashlib.sha256()
+    for row_id in sorted(hashes):
+        digest.update(f"{row_id} {hashes[row_id]}\n".encode())
+    return digest.hexdigest()
+
+
+async def read_table(table: Table, on_rows: OnRows = lambda _: None) -> Contents:
+    """Read every value of every row and hash it anew.  Raises StoreError when a page cannot be read."""
+    found = Contents({}, [])
+    async for batch in _batches(table):
+        wrong = await asyncio.to_thread(damaged, batch)
+        ids, hashes = batch.column("id").to_pylist(), batch.column("row_hash").to_pylist()
+        if twice := [row_id for row_id in ids if row_id in found.hashes]:
+            wrong += twice
+        found.hashes.update(zip(ids, hashes, strict=True))
+        found.damaged += wrong
+        on_rows(len(ids))
+    return found
+
+
+async def row_hashes(table: Table) -> dict[str, str]:
+    """The hash of every row by its id, as it is stored.  Raises StoreError."""
+    found = await table.select(["id", "row_hash"], EVERYTHING)
+    return dict(zip(found.column("id").to_pylist(), found.column("row_hash").to_pylist(), strict=True))
+
+
+async def read_whole(generation: Generation, on_rows: OnRows = lambda _: None) -> dict[str, Contents]:
+    """Both tables by name, read whole."""
+    return {
+        ACTIVE: await read_table(generation.active, on_rows),
+        ARCHIVE: await read_table(generation.archive, on_rows),
+    }
+
+
+async def memories_of(generation: Generation) -> dict[str, Known]:
+    """Every memory by its id; one that both tables hold, as a broken move leaves it, is active."""
+    found: dict[str, Known] = {}
+    columns = [Column.PARENT_ID, Column.UPDATED_AT, Column.CONTENT_HASH, Column.ARCHIVE_REASON]
+    for table, archived in ((generation.archive, True), (generation.active, False)):
+        for memory_id, updated_at, content, reason in await table.values(columns, equals(Column.CHUNK, 0)):
+            found[memory_id] = Known(archived, updated_at, content, reason)
+    return found
+
+
+async def probe(generation: Generation) -> dict[str, bool]:
+    """Ask one question by words and one by its vector of each table that can answer; whether it was found.
+
+    Raises StoreError when a search fails.
+    """
+    done: dict[str, bool] = {}
+    for table in (generation.active, generation.archive):
+        row = await _sample(table)
+        if row is None:
+            continue
+        itself = equals(Column.ID, row.id)
+        words, _ = await table.matching(row.keyword_text[:200], itself, 1)
+        # A text of nothing but stop words is found by no search and is in order all the same.
+        done[f"{table.name}: words"] = bool(words) or not any(map(str.isalnum, row.keyword_text))
+        if row.vector is not None:
+            near, scores = await table.nearest(row.vector, itself, 1)
+            done[f"{table.name}: meaning"] = bool(near) and bool(np.isclose(scores[0], 1, atol=1e-3))
+    return done
+
+
+async def _sample(table: Table) -> Row | None:
+    with_vector = Condition("vector IS NOT NULL") if await table.dimension() is not None else EVERYTHING
+    for condition in (with_vector, EVERYTHING):
+        rows = await table.rows(condition, 1)
+        if rows:
+            return rows[0]
+    return None
+
+
+async def rows_in_batches(table: Table, condition: Condition) -> AsyncIterator[list[Row]]:
+    """The rows that fit, with their vectors.  Raises StoreError."""
+    async for batch in _batches(table, condition):
+        yield from_arrow(batch)
+
+
+async def _batches(table: Table, condition: Condition = EVERYTHING) -> AsyncIterator[pa.Table]:
+    columns = [*VALUE_COLUMNS, "row_hash"]
+    try:
+        if await table.dimension() is not None:
+            columns.append("vector")
+        query = table.handle.query().select(columns)
+        if condition.sql:
+            query = query.where(condition.sql)
+        async for batch in await query.to_batches(max_batch_length=_AT_ONCE):
+            yield pa.Table.from_batches([batch])
+    except _BROKEN as error:
+        raise StoreError(f"A part of the table {table.name} cannot be read; its file is damaged.") from error
