@@ -9,6 +9,7 @@ import msgspec
 import sqlalchemy as sa
 
 from noesis.control import Control, metadata
+from noesis.erasing import FORGOTTEN, Forgotten
 from noesis.errors import InvalidInput, NoesisError
 from noesis.inbox import Decision, Inbox, Waiting
 from noesis.indexing import Indexing
@@ -18,6 +19,7 @@ from noesis.text.capture import captured
 from noesis.text.normalise import content_hash
 from noesis.text.suspicion import reasons_to_look
 from noesis.text.turn_text import noise_of, turn_text
+from noesis.tombstones import Kind
 from noesis.turns import Turn
 
 turns_table = sa.Table(
@@ -27,6 +29,9 @@ turns_table = sa.Table(
     sa.Column("session", sa.String(512), primary_key=True),
     sa.Column("entry", sa.String(128), primary_key=True),
 )
+
+ACTOR = "capture"
+"""Who stores it, for the history."""
 
 UNFIT = "not fit to be stored"
 BLOCKED = "secret, and the agent's policy is to refuse such texts"
@@ -71,12 +76,14 @@ class Capturing:
         indexing: Indexing,
         inbox: Inbox,
         redacting: Redacting,
+        forgotten: Forgotten,
         now_ms: Callable[[], int],
     ) -> None:
         self._control = control
         self._indexing = indexing
         self._inbox = inbox
         self._redacting = redacting
+        self._forgotten = forgotten
         self._now_ms = now_ms
 
     async def capture(self, agent: str, turns: Sequence[Turn], origin: str) -> Captures:
@@ -85,9 +92,11 @@ class Capturing:
         `origin` is what a person may trust: where the turns come from.  Returns when it is all stored or
         waits in the inbox; may be run again after a kill.  Raises a StoreError.
         """
-        new = await self._unknown(agent, turns)
+        away = await self.away(agent)
+        wanted = [turn for turn in turns if turn.session_id not in away]
+        new = await self._unknown(agent, wanted)
         redactor = await self._redacting.redactor(agent)
-        left_out: Counter[str] = Counter()
+        left_out: Counter[str] = Counter({FORGOTTEN: len(turns) - len(wanted)})
         kept: list[_Kept] = []
         for turn in new:
             found = _kept_of(turn, redactor)
@@ -103,14 +112,32 @@ class Capturing:
         await self._redacting.record(agent, redactor.counts)
         # Last: a turn that is on this list is never looked at again.
         await self._note(agent, new)
+        await self._leave(agent, new)
         return Captures(
-            stored=dict(stored), left_out=dict(left_out), held=len(held), known=len(turns) - len(new)
+            stored=dict(stored), left_out=dict(+left_out), held=len(held), known=len(wanted) - len(new)
         )
+
+    async def away(self, agent: str) -> frozenset[str]:
+        """The agent's sessions that were forgotten."""
+        return frozenset(value for kind, value in await self._forgotten.of(agent) if kind is Kind.SESSION)
+
+    async def forget(self, agent: str, session: str) -> None:
+        """Not know which turns of a session were captured: all of them would be looked at anew."""
+        mine = (turns_table.c.agent == agent) & (turns_table.c.session == session)
+        await self._control.run(lambda connection: connection.execute(sa.delete(turns_table).where(mine)))
+
+    async def _leave(self, agent: str, captured_turns: Sequence[Turn]) -> None:
+        """Take back what was captured of a session that was forgotten meanwhile."""
+        names = {(Kind.SESSION, turn.session_id) for turn in captured_turns}
+        for _, session in await self._forgotten.after(agent, names) if names else ():
+            await self._inbox.forget(agent, session_id=session)
+            await self.forget(agent, session)
 
     async def _store(self, agent: str, memories: Sequence[NewMemory], left_out: Counter[str]) -> Counter[str]:
         stored: Counter[str] = Counter()
         # What needs a person's look waits in the inbox; the rest has none of these signs or is trusted.
-        results = await self._indexing.index_many(Scope(agent, Role.AGENT), memories, looked_at=True)
+        scope = Scope(agent, Role.AGENT, actor=ACTOR)
+        results = await self._indexing.index_many(scope, memories, looked_at=True)
         for memory, result in zip(memories, results, strict=True):
             if isinstance(result, InvalidInput):
                 left_out[UNFIT] += 1

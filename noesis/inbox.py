@@ -136,7 +136,8 @@ class Inbox:
         if text is not None:
             memory = msgspec.structs.replace(memory, text=text)
         # First the memory, then the note: after a kill it is stored again, which adds nothing.
-        indexed = await self._indexing.index(Scope(waiting.agent, Role.AGENT), memory, looked_at=True)
+        owner = Scope(waiting.agent, Role.AGENT, actor=scope.actor)
+        indexed = await self._indexing.index(owner, memory, looked_at=True)
         await self._decide(waiting, Decision.APPROVED, scope.actor, always=always)
         return indexed
 
@@ -144,6 +145,25 @@ class Inbox:
         """Throw it away; the same text is not asked about again.  Raises NotFound or Conflict."""
         waiting = await self.get(scope, waiting_id)
         await self._decide(waiting, Decision.REJECTED, scope.actor)
+
+    async def forget(self, agent: str, *, session_id: str | None = None, source: str | None = None) -> int:
+        """Throw away all of an agent's texts of one session or source, decided on or not; how many there were."""
+        query = sa.select(inbox.c.id, inbox.c.memory).where(inbox.c.agent == agent, inbox.c.memory != b"")
+
+        def clear(connection: sa.Connection) -> int:
+            ids = [
+                row.id
+                for row in connection.execute(query)
+                if _is_of(msgspec.msgpack.decode(row.memory, type=NewMemory), session_id, source)
+            ]
+            for each in ids:
+                mine = inbox.c.id == each
+                connection.execute(sa.update(inbox).where(mine).values(memory=b""))
+                waits = mine & (inbox.c.state == Decision.WAITING.value)
+                connection.execute(sa.update(inbox).where(waits).values(state=Decision.REJECTED.value))
+            return len(ids)
+
+        return await self._control.run(clear)
 
     async def _decide(self, waiting: Waiting, state: Decision, actor: str, *, always: bool = False) -> None:
         values: dict[str, Any] = {"state": state.value, "decided_at": self._now_ms(), "decided_by": actor}
@@ -160,6 +180,12 @@ class Inbox:
                     connection.execute(sa.insert(trusted).values(**origin))
 
         await self._control.run(put)
+
+
+def _is_of(memory: NewMemory, session_id: str | None, source: str | None) -> bool:
+    if source is not None:
+        return memory.source == source
+    return memory.session_id == session_id
 
 
 def _values(waiting: Waiting) -> dict[str, Any]:

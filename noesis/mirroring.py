@@ -12,6 +12,7 @@ import msgspec
 
 from noesis.collecting import Collector
 from noesis.embedding.base import EmbeddingFailure, Vector
+from noesis.erasing import Forgotten
 from noesis.errors import InvalidInput
 from noesis.filed_changes import GoneChange, KeepChange, RefileChange, SourceChange
 from noesis.indexing import IndexChange, cut, prepare
@@ -28,6 +29,7 @@ from noesis.text.documents import Document, Section, memory_type_of
 from noesis.text.front_matter import FrontMatter
 from noesis.text.normalise import content_hash
 from noesis.text.section_matching import Known, match_sections
+from noesis.tombstones import Kind
 from noesis.vectors import Vectors
 
 _EMBED_AT_ONCE = 64
@@ -38,7 +40,10 @@ _MOST_WORDS = 20_000
 
 
 class Mirrored(msgspec.Struct, frozen=True):
-    """What became of a file's sections, and what to note of them; `left_out` could not be stored."""
+    """What became of a file's sections, and what to note of them; `left_out` could not be stored.
+
+    A file that was `forgotten` gives none.
+    """
 
     sections: tuple[SectionNote, ...] = ()
     added: int = 0
@@ -46,6 +51,7 @@ class Mirrored(msgspec.Struct, frozen=True):
     unchanged: int = 0
     removed: int = 0
     left_out: int = 0
+    forgotten: bool = False
 
 
 class FileFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,6 +89,7 @@ class Mirror:
         vectors: Vectors,
         redacting: Redacting,
         quotas: Quotas,
+        forgotten: Forgotten,
         settings: Settings,
         now_ms: Callable[[], int],
     ) -> None:
@@ -90,6 +97,7 @@ class Mirror:
         self._vectors = vectors
         self._redacting = redacting
         self._quotas = quotas
+        self._forgotten = forgotten
         self._settings = settings
         self._now_ms = now_ms
         # Sections of many small files go to the model together.
@@ -105,6 +113,14 @@ class Mirror:
         only the chunks that changed are embedded.  May be run again after a kill.  Raises QuotaExceeded when
         not all of it found room, or a StoreError.
         """
+        name = (Kind.SOURCE, facts.source)
+        if name in await self._forgotten.of(facts.agent):
+            return Mirrored(forgotten=True)
+        mirrored = await self._follow(facts, document, filed)
+        is_forgotten_now = name in await self._forgotten.after(facts.agent, {name})
+        return Mirrored(forgotten=True) if is_forgotten_now else mirrored
+
+    async def _follow(self, facts: FileFacts, document: Document, filed: Sequence[SectionNote]) -> Mirrored:
         file = _File(facts, document.front, digest_of(document.front), document.day)
         redactor = await self._redacting.redactor(facts.agent)
         sections = bounded(document.sections)

@@ -26,6 +26,7 @@ T = TypeVar("T")
 
 _TURNS_AT_ONCE = 64
 _TOO_LONG = "its path is too long to be a memory's source"
+_FORGOTTEN = "it was forgotten, and may come back only when that is lifted"
 _NOTHING = "nothing in it could be stored"
 
 Stop = Callable[[], bool]
@@ -66,6 +67,8 @@ class FileReader:
             agent=root.agent, source=source, name=path, modified_ms=file.stamp.modified_ns // 1_000_000
         )
         mirrored = await self._mirror.follow(facts, document, filed)
+        if mirrored.forgotten:
+            return await self._refuse(root, seen, _FORGOTTEN)
         if mirrored.left_out and not mirrored.sections:
             return await self._refuse(root, seen, _NOTHING)
         noted = msgspec.structs.replace(seen, skipped=mirrored.left_out)

@@ -10,6 +10,7 @@ from contextlib import AsyncExitStack, aclosing
 import msgspec
 
 from noesis.embedding.base import EmbeddingFailure, Vector
+from noesis.erasing import FORGOTTEN, Forgotten, names_of
 from noesis.errors import Forbidden, InvalidInput, NoesisError, QuotaExceeded, StoreError
 from noesis.importing.change import ImportChange, place_of
 from noesis.importing.entries import records
@@ -36,6 +37,7 @@ from noesis.sources.foreign import Format, GivenVectors, Record, Unreadable
 from noesis.store import Column, Row, Store
 from noesis.store.filters import Condition, either, one_of
 from noesis.superseding import Superseding
+from noesis.tombstones import Kind
 from noesis.vectors import Vectors
 
 _EMBED_AT_ONCE = 64
@@ -81,6 +83,7 @@ class RecordImport:
         settings: Settings,
         now_ms: Callable[[], int],
         superseding: Superseding,
+        forgotten: Forgotten,
     ) -> None:
         self._store = store
         self._vectors = vectors
@@ -90,6 +93,7 @@ class RecordImport:
         self._settings = settings
         self._now_ms = now_ms
         self._superseding = superseding
+        self._forgotten = forgotten
 
     async def read(self, part: Part, to: Recipients, course: Course) -> None:
         """Import a part, or count what would be.  May be run again after a kill: what is there is passed over.
@@ -104,6 +108,7 @@ class RecordImport:
         async with aclosing(records(part, most_bytes)) as batches:
             async for batch in batches:
                 ready = await self._ready(batch, part.format, to, redactors, lives, course)
+                ready = await self._admitted(ready, course)
                 for added in await self._batch(ready, seen, course):
                     links.add(added)
                 if not course.goes_on():
@@ -135,6 +140,23 @@ class RecordImport:
             if isinstance(each, Unreadable):
                 course.tally.fail(each)
         return [each for each in made if isinstance(each, _Ready)]
+
+    async def _admitted(self, ready: Sequence[_Ready], course: Course) -> list[_Ready]:
+        """Those that are of no source and no session that their agent has forgotten."""
+        away = {agent: await self._forgotten.of(agent) for agent in {each.memory.agent_id for each in ready}}
+        kept = [each for each in ready if away[each.memory.agent_id].isdisjoint(names_of(each.memory))]
+        if len(kept) < len(ready):
+            course.tally.left_out[FORGOTTEN] += len(ready) - len(kept)
+        return kept
+
+    async def _take_back(self, added: Sequence[_Ready]) -> None:
+        """Purge again what is of a source or a session that was forgotten while it was stored."""
+        names: dict[str, set[tuple[Kind, str]]] = {}
+        for each in added:
+            names.setdefault(each.memory.agent_id, set()).update(names_of(each.memory))
+        for agent, stored in names.items():
+            if stored:
+                await self._forgotten.after(agent, stored)
 
     def _one(
         self,
@@ -183,6 +205,8 @@ class RecordImport:
             else:
                 new.append(free)
         added = new if course.dry else await self._store_all(new, course)
+        if not course.dry:
+            await self._take_back(added)
         course.tally.new += len(added)
         course.tally.archived += sum(each.memory.archived for each in added)
         if not course.dry:

@@ -9,6 +9,7 @@ import sqlalchemy as sa
 
 from noesis.capturing import Capturing, entry_of, turns_table
 from noesis.control import Control
+from noesis.erasing import FORGOTTEN
 from noesis.importing.entries import turns
 from noesis.importing.places import Part
 from noesis.importing.values import Course, Recipients
@@ -53,6 +54,10 @@ class TurnImport:
         course.tally.left_out.update(found.left_out)
 
     async def _look(self, agent: str, said: Sequence[Turn], course: Course) -> None:
+        away = await self._capturing.away(agent)
+        if forgotten := sum(turn.session_id in away for turn in said):
+            course.tally.left_out[FORGOTTEN] += forgotten
+            said = [turn for turn in said if turn.session_id not in away]
         known = await self._known(agent, said)
         course.tally.already += len(known)
         for turn in said:

@@ -58,6 +58,7 @@ async def upkeep(context: JobContext, force: bool = False) -> dict[str, Any]:
     await noesis.context.intake.forget_old()
     await noesis.activity.prune(max_age_ms=90 * DAY_MS, keep=100_000)
     await noesis.oversight.history.prune()
+    await noesis.oversight.forgetting.finish_erasure()
     # Also where no cleanup runs by itself: the longer nobody looked, the less a jump can be told.
     await noesis.retention.clock.look()
     return {"optimized": optimized}
@@ -131,6 +132,8 @@ async def _model_is_missing(noesis: Noesis) -> bool:
 
 
 async def _upkeep_is_due(noesis: Noesis) -> bool:
+    if await noesis.oversight.forgetting.erasure_is_due():
+        return True
     return any(state.due for state in await noesis.store.states())
 
 

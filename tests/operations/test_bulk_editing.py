@@ -90,7 +90,7 @@ async def test_every_filter_narrows(alpha: httpx.AsyncClient, clock: Clock) -> N
     old = (await index(alpha, "old boat", session_id="s", source="a.md", tags=["x"]))["id"]
     clock.advance(days=10)
     new = (await index(alpha, "new boat", session_id="t", tags=["x", "y"], memory_type="decision"))["id"]
-    for params, meant in [
+    cases: list[tuple[dict[str, Any], set[str]]] = [
         ({"tag": "x"}, {old, new}),
         ({"tag": "y"}, {new}),
         ({"session_id": "s"}, {old}),
@@ -103,7 +103,8 @@ async def test_every_filter_narrows(alpha: httpx.AsyncClient, clock: Clock) -> N
         ({"max_age_days": 30, "session_id": "s"}, {old}),
         ({"agent_id": "alpha"}, {old, new}),
         ({"after": "2026-06-01T00:00:00Z"}, {new}),
-    ]:
+    ]
+    for params, meant in cases:
         preview = (await bulk_delete(alpha, **params)).json()
         assert (params, set(preview["sample"]), preview["count"]) == (params, meant, len(meant))
 

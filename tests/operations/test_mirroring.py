@@ -5,6 +5,7 @@ from __future__ import annotations
 import httpx
 import pytest
 
+from noesis.erasing import Forgotten
 from noesis.memory import MAX_TEXT_CHARS
 from noesis.mirroring import FileFacts, Mirror, Mirrored
 from noesis.redacting import Redacting
@@ -30,7 +31,16 @@ class File:
     def __init__(self, product: Product, name: str = "MEMORY.md") -> None:
         noesis = product.noesis
         redacting = Redacting(noesis.control, noesis.agents, "redact")
-        self.mirror = Mirror(noesis.store, noesis.vectors, redacting, noesis.quotas, noesis.settings, noesis.now_ms)
+        forgotten = Forgotten(noesis.store, noesis.oversight.tombstones)
+        self.mirror = Mirror(
+            noesis.store,
+            noesis.vectors,
+            redacting,
+            noesis.quotas,
+            forgotten,
+            noesis.settings,
+            noesis.now_ms,
+        )
         self.name = name
         self.filed: tuple[SectionNote, ...] = ()
 
