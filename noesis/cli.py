@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import os
 import sys
 from collections.abc import AsyncIterator, Callable
@@ -14,10 +13,12 @@ import click
 
 from noesis import __version__
 from noesis.client import Client
-from noesis.commands import Commands, as_agent, as_json, call, out, quoted
-from noesis.errors import InvalidInput, SettingsError
+from noesis.commands import Commands, as_agent, as_json, call, finite, out, quoted
+from noesis.errors import SettingsError
 from noesis.export_commands import export_command
 from noesis.import_commands import import_command
+from noesis.mcp_commands import mcp_command
+from noesis.retention_commands import archive, cleanup
 from noesis.settings import Settings, describe, load
 from noesis.shown import show_hits, show_memories, show_memory, show_stats, show_table, show_verdict
 from noesis.source_commands import inbox, source
@@ -85,13 +86,6 @@ def _serve(run: Callable[[Settings], Any], **options: Any) -> None:
     if options.get("port") is not None and not 1 <= options["port"] <= 65535:
         raise SettingsError("--port must lie between 1 and 65535.")
     asyncio.run(run(load(os.environ, **options)))
-
-
-def finite(_ctx: click.Context, _option: click.Parameter, value: float | None) -> float | None:
-    """Refuse what JSON has no number for: it would be sent as null, which means the default."""
-    if value is not None and not math.isfinite(value):
-        raise InvalidInput("ttl_days must be a number of days.", field="ttl_days")
-    return value
 
 
 @main.command()
@@ -340,3 +334,6 @@ main.add_command(source)
 main.add_command(import_command)
 main.add_command(export_command)
 main.add_command(inbox)
+main.add_command(mcp_command)
+main.add_command(cleanup)
+main.add_command(archive)

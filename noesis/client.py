@@ -1,7 +1,8 @@
-"""The command line's way to a Noesis: over HTTP to a running one, or to the store opened here.
+"""The client library, and the command line's way to a Noesis.
 
-Both speak the same API: without NOESIS_URL the application runs inside this process and is called
-without a network.  Nothing here imports the store, so that a client stays small.
+For programs: `NoesisClient` and, for asyncio, `AsyncNoesisClient` speak to a running server.  The
+command line speaks the same API: without NOESIS_URL the application runs inside its process and is
+called without a network.  Nothing here imports the store, so that a client stays small.
 """
 
 from __future__ import annotations
@@ -13,34 +14,61 @@ from typing import Any
 import httpx
 import msgspec
 
-from noesis.errors import InvalidInput, NoesisError, QueueUnavailable, SettingsError
+from noesis.errors import InvalidInput, SettingsError
+from noesis.remote.asynchronous import AsyncNoesisClient
+from noesis.remote.connecting import TIMEOUT_S, address, fits_header, timeout
+from noesis.remote.problems import RemoteError, Unreachable, raise_for_problem, unreachable
+from noesis.remote.synchronous import NoesisClient
+from noesis.remote.values import (
+    Accepted,
+    Assembled,
+    Found,
+    Hit,
+    Included,
+    Indexed,
+    Memory,
+    Message,
+    New,
+    Page,
+)
 from noesis.settings import Settings
+
+__all__ = [
+    "Accepted",
+    "Assembled",
+    "AsyncNoesisClient",
+    "Client",
+    "Found",
+    "Hit",
+    "Included",
+    "Indexed",
+    "Memory",
+    "Message",
+    "New",
+    "NoesisClient",
+    "Page",
+    "RemoteError",
+    "Unreachable",
+    "open_client",
+]
 
 _FIRST_LOAD_S = 30.0
 """A command that opens the store itself has to load the model first."""
 
-_TIMEOUT = httpx.Timeout(60.0, connect=5.0)
-
-
-class RemoteError(NoesisError):
-    """The API answered with a problem; its exit code is that of the error's class."""
-
-
-def _exit_codes() -> dict[str, int]:
-    classes = [NoesisError]
-    for known in classes:
-        classes += known.__subclasses__()
-    return {kind.code: kind.exit_code for kind in classes}
-
 
 class Client:
-    """Calls the API and gives back decoded JSON; a problem becomes a RemoteError."""
+    """Calls the API and gives back decoded JSON; a problem is raised as the product's own error."""
 
     def __init__(self, http: httpx.AsyncClient) -> None:
         self._http = http
 
+    @property
+    def library(self) -> AsyncNoesisClient:
+        """The same way to the server, as the library has it."""
+        return AsyncNoesisClient.over(self._http)
+
     async def call(self, method: str, path: str, body: dict[str, Any] | None = None, **params: Any) -> Any:
-        """One request.  Raises RemoteError or QueueUnavailable."""
+        """One request.  Raises a NoesisError; one that the server does not answer, Unreachable."""
         content = (
             None if body is None else msgspec.json.encode({k: v for k, v in body.items() if v is not None})
         )
@@ -86,32 +114,13 @@ class Client:
             raise unreachable(self._http.base_url, error) from error
 
 
-def unreachable(url: httpx.URL, error: Exception) -> NoesisError:
-    """The error for a server that does not answer."""
-    return QueueUnavailable(f"{url.host} does not answer ({type(error).__name__}); is Noesis running there?")
-
-
-def raise_for_problem(status: int, content: bytes) -> None:
-    """Raise RemoteError when the answer is a problem."""
-    if status < 400:
-        return
-    try:
-        problem = msgspec.json.decode(content, type=dict[str, Any])
-    except msgspec.DecodeError:
-        problem = {"detail": f"The server answered {status}; is this the address of a Noesis?"}
-    error = RemoteError(str(problem.get("detail", problem.get("title", status))))
-    error.code = str(problem.get("code", error.code))
-    error.exit_code = _exit_codes().get(error.code, 1)
-    raise error
-
-
 @asynccontextmanager
 async def open_client(settings: Settings) -> AsyncIterator[Client]:
     """A client of NOESIS_URL, or of the store opened in this process.
 
     Raises SettingsError or InvalidInput.
     """
-    if settings.agent is not None and not _fits_header(settings.agent):
+    if settings.agent is not None and not fits_header(settings.agent):
         raise InvalidInput("An agent's name is of a-z, 0-9, _ and -.", field="agent")
     agent = {} if settings.agent is None else {"x-noesis-agent": settings.agent}
     if settings.url is None:
@@ -120,29 +129,13 @@ async def open_client(settings: Settings) -> AsyncIterator[Client]:
         return
     if settings.token is None:
         raise SettingsError("NOESIS_URL needs a token: set NOESIS_TOKEN. `noesis token create` makes one.")
-    if not _fits_header(settings.token):
+    if not fits_header(settings.token):
         raise SettingsError("NOESIS_TOKEN is not a token of Noesis.")
     headers = {"authorization": f"Bearer {settings.token}", **agent}
     async with httpx.AsyncClient(
-        base_url=_address(settings.url), headers=headers, timeout=_TIMEOUT, trust_env=False
+        base_url=address(settings.url), headers=headers, timeout=timeout(TIMEOUT_S), trust_env=False
     ) as http:
         yield Client(http)
-
-
-def _fits_header(value: str) -> bool:
-    return value.isascii() and value.isprintable()
-
-
-def _address(raw: str) -> httpx.URL:
-    """The URL, or SettingsError when no request could be sent there."""
-    wrong = SettingsError("NOESIS_URL must be an address like http://localhost:8787.")
-    try:
-        url = httpx.URL(raw)
-    except httpx.InvalidURL as error:
-        raise wrong from error
-    if url.scheme not in ("http", "https") or not url.host or not 0 < (url.port or 80) < 65536:
-        raise wrong
-    return url
 
 
 @asynccontextmanager

@@ -14,7 +14,17 @@ PACKAGE = ROOT / "noesis"
 
 # From the bottom up: a module imports from its own layer and those above it in this table, never below.
 LAYERS: dict[str, set[str]] = {
-    "values": {"collecting", "crash_points", "errors", "events", "logs", "memory", "settings", "tasks", "turns"},
+    "values": {
+        "collecting",
+        "crash_points",
+        "errors",
+        "events",
+        "logs",
+        "memory",
+        "settings",
+        "tasks",
+        "turns",
+    },
     "pure": {"ranking", "text"},
     "adapters": {
         "activity",
@@ -155,7 +165,15 @@ BETWEEN_ENTRY_POINTS = {
 # A library with owners is imported by these modules of noesis and by no other.
 OWNERS: dict[str, set[str]] = {
     "arq": {"activity", "jobs", "messages", "redis_server", "worker"},
-    "click": {"cli", "commands", "mcp_commands", "import_commands", "export_commands", "retention_commands", "source_commands"},
+    "click": {
+        "cli",
+        "commands",
+        "mcp_commands",
+        "import_commands",
+        "export_commands",
+        "retention_commands",
+        "source_commands",
+    },
     "httpx": {"client", "embedding", "remote"},
     "lance": {"store"},
     "lancedb": {"store"},

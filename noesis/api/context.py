@@ -10,6 +10,7 @@ from litestar.params import JSONBody
 
 from noesis.api.access import Wired
 from noesis.api.memories import ApiRequest
+from noesis.api.uses import note_uses
 from noesis.api.views import named_agent
 from noesis.context.intake import GivenTurn
 from noesis.context.messages import Message
@@ -105,6 +106,7 @@ async def assemble(
     if not noesis.settings.context_engine_enabled:
         return Response(None, status_code=204)
     found = await noesis.context.assembling.assemble(request.auth, data.to_occasion())
+    note_uses(request.auth, noesis, [each.memory for each in found.included], "assemble")
     return Response(assemble_answer(found))
 
 

@@ -12,7 +12,7 @@ from litestar.types import ASGIApp, Message, Receive, Scope, Send
 from noesis.api.problems import problem_of
 from noesis.errors import Forbidden, InvalidInput
 
-_LOCAL = ("localhost", "127.0.0.1", "[::1]")
+LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
 _SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 _MAX_REQUEST_ID = 64
 
@@ -41,7 +41,7 @@ class Perimeter:
 
     def __init__(self, app: ASGIApp, hosts: Iterable[str] = ()) -> None:
         self._app = app
-        self._hosts = frozenset((*_LOCAL, *(host.lower() for host in hosts)))
+        self._hosts = frozenset((*LOCAL_NAMES, *(host.lower() for host in hosts)))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Check, name and pass on."""
