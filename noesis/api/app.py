@@ -16,8 +16,10 @@ from noesis import __version__
 from noesis.api import (
     admin,
     archive,
+    backups,
     cleanup,
     context,
+    dedup,
     export,
     forgetting,
     history,
@@ -27,6 +29,7 @@ from noesis.api import (
     mcp,
     memories,
     metrics,
+    plugin_package,
     related,
     search,
     selection,
@@ -51,6 +54,7 @@ ROUTES = [
     *selection.HANDLERS,
     *forgetting.HANDLERS,
     *related.HANDLERS,
+    *dedup.HANDLERS,
     *search.HANDLERS,
     *sources.HANDLERS,
     *context.HANDLERS,
@@ -59,6 +63,7 @@ ROUTES = [
     *inbox.HANDLERS,
     *archive.HANDLERS,
     *cleanup.HANDLERS,
+    *backups.HANDLERS,
     *jobs.HANDLERS,
     *admin.HANDLERS,
 ]
@@ -75,7 +80,7 @@ def build_app(settings: Settings, runtime: AbstractAsyncContextManager[Noesis]) 
             yield
 
     app = Litestar(
-        route_handlers=[Router("/api/v1", route_handlers=ROUTES), *system.HANDLERS, *mcp.HANDLERS, *metrics.HANDLERS, *pages.HANDLERS],
+        route_handlers=[Router("/api/v1", route_handlers=ROUTES), *system.HANDLERS, *mcp.HANDLERS, *metrics.HANDLERS, *plugin_package.HANDLERS, *pages.HANDLERS],
         guards=[authorise],
         dependencies={"noesis": Provide(provide_noesis, sync_to_thread=False)},
         exception_handlers={**HANDLERS, **pages.ERROR_HANDLERS},

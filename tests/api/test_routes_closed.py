@@ -19,6 +19,7 @@ PUBLIC = {
     ("GET", "/health/live"),
     ("GET", "/health/ready"),
     ("GET", "/login"),
+    ("GET", "/plugin/openclaw-noesis.tgz"),
     ("GET", "/setup"),
     ("GET", "/static/{name}"),
     ("POST", "/login"),
@@ -27,13 +28,24 @@ PUBLIC = {
 EITHER = {("GET", "/docs"), ("GET", "/openapi.json")}
 TOKEN_OUTSIDE_THE_API = {("GET", "/health"), ("GET", "/metrics"), ("POST", "/mcp")}
 GATEWAY = {
+    ("GET", "/api/v1/backups"),
+    ("POST", "/api/v1/backups"),
+    ("POST", "/api/v1/backups/{name}/verify"),
+    ("POST", "/api/v1/verify"),
+    ("GET", "/api/v1/dedup"),
     ("GET", "/api/v1/jobs"),
     ("GET", "/api/v1/jobs/{job_id}"),
     ("POST", "/api/v1/cleanup"),
+    ("POST", "/api/v1/dedup"),
+    ("POST", "/api/v1/dedup/{finding_id}"),
     ("POST", "/api/v1/imports"),
     ("POST", "/api/v1/sources/{key}/scan"),
 }
 ADMIN = {
+    ("GET", "/api/v1/backups/{name}"),
+    ("POST", "/api/v1/backups/upload"),
+    ("POST", "/api/v1/backups/{name}/restore"),
+    ("POST", "/api/v1/restore/undo"),
     ("DELETE", "/api/v1/sources/{key}"),
     ("DELETE", "/api/v1/tokens/{token_id}"),
     ("GET", "/api/v1/agents"),

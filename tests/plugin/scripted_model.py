@@ -74,14 +74,25 @@ def chunks(step: Step, number: int) -> Iterator[dict[str, Any]]:
 
     def piece(delta: dict[str, Any], finish: str | None = None) -> dict[str, Any]:
         choice = {"index": 0, "delta": delta, "finish_reason": finish}
-        return {"id": f"answer-{number}", "object": "chat.completion.chunk", "created": 1, "model": "scripted", "choices": [choice]}
+        return {
+            "id": f"answer-{number}",
+            "object": "chat.completion.chunk",
+            "created": 1,
+            "model": "scripted",
+            "choices": [choice],
+        }
 
     if isinstance(step, str):
         yield piece({"role": "assistant", "content": step})
         yield piece({}, "stop")
     else:
         calls = [
-            {"index": place, "id": f"call{number}x{place}", "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
+            {
+                "index": place,
+                "id": f"call{number}x{place}",
+                "type": "function",
+                "function": {"name": name, "arguments": json.dumps(arguments)},
+            }
             for place, (name, arguments) in enumerate(step.items())
         ]
         yield piece({"role": "assistant", "content": None, "tool_calls": calls})
@@ -96,7 +107,7 @@ def serve(model: ScriptedModel, port: int) -> ThreadingHTTPServer:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
-        def do_POST(self) -> None:  # noqa: N802 - the name http.server asks for
+        def do_POST(self) -> None:
             request = json.loads(self.rfile.read(int(self.headers["content-length"])))
             step = model.answer(request)
             lines = [f"data: {json.dumps(chunk)}\n\n" for chunk in chunks(step, len(model.requests))]

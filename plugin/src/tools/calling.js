@@ -53,6 +53,7 @@ export function toolCall({ agent, session, profile, settings, client, breaker, d
       found = await api("GET", path);
     }
     if (found.state === "failed") throw new NoesisError("rejected", `The job failed: ${found.error}`);
+    if (found.state === "cancelled") throw new NoesisError("rejected", "The job was cancelled.");
     return found;
   }
 

@@ -98,21 +98,30 @@ const dedupTool = {
     const type = memoryType(args);
     const threshold = numeric(args, "threshold", { low: 0.7, high: 0.99, otherwise: 0.9 });
     const most = whole(args, "limit", { low: 1, high: 200, otherwise: 50 });
-    const body = { threshold, limit: most, ...call.ofAgent(args), ...(type && { memory_types: [type] }) };
+    const body = { threshold, ...call.ofAgent(args), ...(type && { memory_type: type }) };
     const { job_id: id } = await call.api("POST", "/api/v1/dedup", { body });
     const job = await call.job(`/api/v1/jobs/${id}`);
     if (!isOver(job)) return underway(job, "The search for duplicates");
-    return duplicates(job.result ?? {}, threshold);
+    const { findings } = await call.api("GET", "/api/v1/dedup", { query: { limit: most } });
+    return duplicates(findings, job.result?.reports ?? [], threshold);
   },
 };
 
-function duplicates({ pairs = [], checked = 0 }, threshold) {
-  const lines = pairs.map((pair) => `- ${pair.similarity.toFixed(3)}: ${pair.ids.join(" and ")}`);
-  const none = `No two of ${counted(checked)} are that alike.`;
+function duplicates(findings, reports, threshold) {
+  const checked = reports.reduce((sum, report) => sum + report.checked, 0);
+  const lines = findings.map(({ kind, similarity, members }) => {
+    const texts = members.map(({ memory, keep }) => `   ${keep ? "keep " : "other"} ${memory.id} ${shortened(memory.text, 150)}`);
+    return [`- ${kind}, alike ${similarity.toFixed(3)}:`, ...texts].join("\n");
+  });
+  const none = `Of ${counted(checked)} none say the same.`;
   return {
-    text: pairs.length ? [`${counted(pairs.length, "pair", "pairs")} nearly say the same:`, ...lines].join("\n") : none,
-    details: { checked, duplicates: pairs.length, threshold, pairs },
+    text: lines.length ? [`${counted(lines.length, "group", "groups")} in ${counted(checked)}:`, ...lines].join("\n") : none,
+    details: { checked, duplicates: findings.length, threshold, pairs: findings.map(pairOf) },
   };
+}
+
+function pairOf({ id, kind, similarity, members }) {
+  return { id, kind, similarity, ids: members.map(({ memory }) => memory.id), keep: members.find(({ keep }) => keep)?.memory.id };
 }
 
 const exportTool = {
@@ -167,11 +176,17 @@ const backupTool = {
   },
 };
 
+/** What an agent is told of a backup: how much of other agents' is in it is not its business. */
+const backupOf = ({ name, created_at: createdAt, size, verified_at: verifiedAt }) => ({ name, createdAt, size, verifiedAt });
+
 function listedBackups({ backups }) {
-  const lines = backups.map((backup) => `- ${shortened(JSON.stringify(backup), 300)}`);
+  const found = backups.map(backupOf);
+  const lines = found.map(({ name, createdAt, size, verifiedAt }) => {
+    return `- ${name} · ${createdAt.slice(0, 16)} · ${(size / 1e6).toFixed(1)} MB · ${verifiedAt === null ? "not verified since" : `verified ${verifiedAt.slice(0, 16)}`}`;
+  });
   return {
     text: lines.length ? lines.join("\n") : "There is no backup yet.",
-    details: { count: backups.length, backups },
+    details: { count: found.length, backups: found },
   };
 }
 
@@ -180,7 +195,7 @@ async function backedUp(call) {
   const job = await call.job(`/api/v1/jobs/${id}`);
   if (!isOver(job)) return underway(job, "The backup");
   const name = job.result?.name ?? null;
-  return { text: `Backed up${name === null ? "" : ` as ${name}`}, and verified.`, details: { name, jobId: id, result: job.result } };
+  return { text: `Backed up${name === null ? "" : ` as ${name}`}, and verified.`, details: { name, jobId: id } };
 }
 
 async function verified(name, call) {
@@ -188,7 +203,9 @@ async function verified(name, call) {
   const { job_id: id } = await call.api("POST", path, { body: {} });
   const job = await call.job(`/api/v1/jobs/${id}`);
   if (!isOver(job)) return underway(job, "The check");
-  return { text: `The backup ${name} is whole.`, details: { name, jobId: id, result: job.result } };
+  const { ok = false, problems = [] } = job.result ?? {};
+  const text = ok ? `The backup ${name} is whole.` : `The backup ${name} is damaged: ${problems.join(" ")}`;
+  return { text, details: { name, ok, problems, jobId: id } };
 }
 
 export const TOOLS = [importTool, statsTool, cleanupTool, dedupTool, exportTool, backupTool];
