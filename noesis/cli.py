@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import click
 
 from noesis import __version__
+from noesis.backup_commands import COMMANDS as BACKUP_COMMANDS
 from noesis.client import Client
 from noesis.commands import Commands, as_agent, as_json, call, finite, out, quoted
 from noesis.errors import SettingsError
@@ -337,3 +338,5 @@ main.add_command(inbox)
 main.add_command(mcp_command)
 main.add_command(cleanup)
 main.add_command(archive)
+for each in BACKUP_COMMANDS:
+    main.add_command(each)

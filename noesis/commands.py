@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import sys
 from collections.abc import Awaitable, Callable
@@ -69,3 +70,10 @@ def quoted(given: str) -> str:
 def out(value: Any, json_output: bool, show: Callable[[Any], str]) -> None:
     """Print a value for a program or for a person."""
     click.echo(msgspec.json.format(msgspec.json.encode(value)).decode() if json_output else show(value))
+
+
+def finite(_ctx: click.Context, _option: click.Parameter, value: float | None) -> float | None:
+    """Refuse what JSON has no number for: it would be sent as null, which means the default."""
+    if value is not None and not math.isfinite(value):
+        raise InvalidInput("ttl_days must be a number of days.", field="ttl_days")
+    return value

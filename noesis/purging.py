@@ -131,6 +131,8 @@ class Purging:
                     Column.ARCHIVED_AT, whose & _reason(deleted=deleted), limit
                 )
                 found |= {memory_id: archived_at + life for archived_at, memory_id in rows}
+        filed = await self._book.filed_ids() if found else frozenset()
+        found = {memory_id: at for memory_id, at in found.items() if memory_id not in filed}
         order = sorted(found, key=lambda memory_id: (found[memory_id], memory_id))[:limit]
         memories = await load_memories(self._store.archive, order)
         return [Expiring(memory, found[memory.id]) for memory in memories]

@@ -59,6 +59,7 @@ LAYERS: dict[str, set[str]] = {
         "cleaning",
         "cleaning_health",
         "context",
+        "duplicates",
         "editing",
         "embedder_choice",
         "exporting",
@@ -104,6 +105,7 @@ LAYERS: dict[str, set[str]] = {
     "runtime": {"oversight", "runtime"},
     "entry points": {
         "api",
+        "backup_commands",
         "cli",
         "client",
         "commands",
@@ -126,6 +128,11 @@ LAYERS: dict[str, set[str]] = {
 BETWEEN_ENTRY_POINTS = {
     ("api.app", "dashboard"),
     ("api.mcp", "mcp"),
+    ("backup_commands", "api.backups"),
+    ("backup_commands", "client"),
+    ("backup_commands", "commands"),
+    ("backup_commands", "shown"),
+    ("cli", "backup_commands"),
     ("cli", "client"),
     ("cli", "commands"),
     ("cli", "export_commands"),
@@ -166,6 +173,7 @@ BETWEEN_ENTRY_POINTS = {
 OWNERS: dict[str, set[str]] = {
     "arq": {"activity", "jobs", "messages", "redis_server", "worker"},
     "click": {
+        "backup_commands",
         "cli",
         "commands",
         "mcp_commands",
@@ -189,9 +197,11 @@ OWNERS: dict[str, set[str]] = {
         "activity",
         "agents",
         "audit",
+        "backup",
         "capturing",
         "context",
         "control",
+        "duplicates",
         "history_log",
         "importing",
         "inbox",
