@@ -11,11 +11,15 @@ from noesis.memory import DELETED, SOURCE_GONE
 from noesis.rows import keyword_prefix
 from noesis.store import Row, View
 
+ACTOR = "scan"
+"""Who does it, for the history."""
+
 
 class _FiledChange:
     """A change of some memories by their ids."""
 
     hashes: tuple[str, ...] = ()
+    actor = ACTOR
 
     def __init__(self, memory_ids: Sequence[str], now_ms: int) -> None:
         self.memory_ids = tuple(memory_ids)

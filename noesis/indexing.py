@@ -92,11 +92,13 @@ class Indexing:
         lives = await self._lifetimes.of(agent)
         prepared = [self._prepare(agent, new, redactor, lives, looked_at) for new in news]
         async with self._quotas.room(agent) as room:
-            results = await asyncio.gather(*(self._store_one(memory, room) for memory in prepared))
+            results = await asyncio.gather(
+                *(self._store_one(memory, room, scope.actor) for memory in prepared)
+            )
         await self._redacting.record(agent, redactor.counts)
         return list(results)
 
-    async def _store_one(self, memory: Memory | NoesisError, room: Room) -> Indexed | NoesisError:
+    async def _store_one(self, memory: Memory | NoesisError, room: Room, actor: str) -> Indexed | NoesisError:
         if isinstance(memory, NoesisError):
             return memory
         if room.is_full and not self._store.writer.may_have(memory.id):
@@ -104,7 +106,8 @@ class Indexing:
             return room.refusal()
         rows = await self._embedding.submit(memory)
         try:
-            return await self._store.submit(IndexChange(memory, rows, self._now_ms(), room=room))
+            change = IndexChange(memory, rows, self._now_ms(), room=room, actor=actor)
+            return await self._store.submit(change)
         except NoesisError as error:
             return error
 
@@ -232,13 +235,21 @@ class IndexChange:
     """Puts one new memory into the store unless it is there."""
 
     def __init__(
-        self, memory: Memory, rows: Sequence[Row], now_ms: int, *, room: Room, revive_deleted: bool = True
+        self,
+        memory: Memory,
+        rows: Sequence[Row],
+        now_ms: int,
+        *,
+        room: Room,
+        revive_deleted: bool = True,
+        actor: str = "",
     ) -> None:
         self._memory = memory
         self._rows = rows
         self._now_ms = now_ms
         self._room = room
         self._revive_deleted = revive_deleted
+        self.actor = actor
         self.memory_ids = (memory.id,)
         self.hashes = (memory.content_hash,)
 

@@ -14,7 +14,7 @@ from noesis.collecting import Collector
 from noesis.embedding.base import EmbeddingFailure, Vector
 from noesis.erasing import Forgotten
 from noesis.errors import InvalidInput
-from noesis.filed_changes import GoneChange, KeepChange, RefileChange, SourceChange
+from noesis.filed_changes import ACTOR, GoneChange, KeepChange, RefileChange, SourceChange
 from noesis.indexing import IndexChange, cut, prepare
 from noesis.memory import DELETED, MAX_TEXT_CHARS, SOURCE_GONE, Memory, NewMemory, expiry
 from noesis.quotas import Quotas, Room
@@ -180,7 +180,9 @@ class Mirror:
 
     async def _add(self, file: _File, wanted: _Wanted, room: Room) -> _Done:
         rows = await self._embedded(self._cut(wanted.memory), [])
-        change = IndexChange(wanted.memory, rows, self._now_ms(), room=room, revive_deleted=False)
+        change = IndexChange(
+            wanted.memory, rows, self._now_ms(), room=room, revive_deleted=False, actor=ACTOR
+        )
         indexed = await self._store.submit(change)
         return _Done(_note_of(file, wanted, indexed.id), "unchanged" if indexed.duplicate else "added")
 

@@ -11,6 +11,9 @@ from noesis.memory import Memory, chunk_id, source_key
 from noesis.quotas import Room
 from noesis.store import Row, View
 
+ACTOR = "import"
+"""Who does it, for the history."""
+
 
 class ImportChange:
     """Puts one memory into the table it belongs to, unless it is there.
@@ -19,6 +22,8 @@ class ImportChange:
     revives anything.  With an id that was derived here (not `own`) it is also there when the same text of
     the same source is.
     """
+
+    actor = ACTOR
 
     def __init__(self, memory: Memory, rows: Sequence[Row], *, own: bool, room: Room) -> None:
         self._memory = memory

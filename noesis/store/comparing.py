@@ -8,11 +8,23 @@ from typing import Any
 import msgspec
 
 from noesis.events import Changed, Event, EventKind
-from noesis.memory import DELETED
+from noesis.memory import DELETED, MERGED
 from noesis.store.schema import Row
 
-_FIELDS = ("memory_type", "priority", "tags", "expires_at", "session_id", "source", "author", "created_at")
+_FIELDS = (
+    "memory_type",
+    "priority",
+    "tags",
+    "expires_at",
+    "session_id",
+    "source",
+    "author",
+    "created_at",
+    "trust",
+)
 """What a history tells of.  A position is not: it moves with every section that is put in above."""
+
+_LEAVING = {DELETED: EventKind.DELETED, MERGED: EventKind.MERGED}
 
 
 class Standing(msgspec.Struct, frozen=True):
@@ -54,7 +66,7 @@ def _kind(before: Standing, after: Standing, changed: Sequence[Changed]) -> Even
         return EventKind.PURGED
     was, is_now = before.rows[0].archive_reason, after.rows[0].archive_reason
     if after.archived and (not before.archived or was != is_now):
-        return EventKind.DELETED if is_now == DELETED else EventKind.ARCHIVED
+        return _LEAVING.get(is_now or "", EventKind.ARCHIVED)
     if before.archived and not after.archived:
         return EventKind.UNDELETED if was == DELETED else EventKind.RESTORED
     return EventKind.UPDATED if changed else None
