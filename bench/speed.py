@@ -1,6 +1,6 @@
 """How fast the product is beside the parts it is built on, in one run on one machine.
 
-python -m bench.speed [--rows 6000 --rows 100000] [--questions N] [--seconds S] [--json FILE]
+python -m bench.speed [--rows 6000 --rows 100000] [--questions N] [--seconds S] [--files N] [--json FILE]
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ import click
 import msgspec
 
 from bench import verdicts
+from bench.inflow import Inflow
+from bench.inflow import measure as measure_inflow
 from bench.reading import Direct, ask, compare
 from bench.sample import Sample
 from bench.seeding import AGENT, seed
@@ -42,19 +44,23 @@ _IDLE_AFTER_S = 2.0
 @click.option("--rows", type=click.IntRange(100), multiple=True, default=(6000, 100_000), show_default=True)
 @click.option("--questions", type=click.IntRange(8), default=240, show_default=True)
 @click.option("--seconds", type=float, default=10.0, show_default=True, help="Of writing, a kind.")
+@click.option(
+    "--files", type=click.IntRange(0), default=1500, show_default=True, help="To read, twice; 0: none."
+)
 @click.option("--json", "json_out", type=click.File("wb"), help="Where the figures go as JSON.")
-def main(rows: tuple[int, ...], questions: int, seconds: float, json_out: Any) -> None:
-    """Measure searches, writes and memory; only the ratios mean something on a busy machine."""
-    found = asyncio.run(measure(rows, questions, seconds, lambda line: click.echo(line, err=True)))
+def main(rows: tuple[int, ...], questions: int, seconds: float, files: int, json_out: Any) -> None:
+    """Measure searches, writes, memory and files that are read; only the ratios mean something on a busy machine."""
+    found = asyncio.run(measure(rows, questions, seconds, files, lambda line: click.echo(line, err=True)))
     if json_out is not None:
         json_out.write(msgspec.json.format(msgspec.json.encode(found)))
     click.echo(verdicts.text(found))
 
 
-async def measure(rows: Sequence[int], questions: int, seconds: float, say: Say) -> Found:
-    """Each size in a fresh directory; the writes go to the first one."""
+async def measure(rows: Sequence[int], questions: int, seconds: float, files: int, say: Say) -> Found:
+    """Each size in a fresh directory; the writes and the files go to the first one."""
     sizes: list[Size] = []
     rates: list[Rate] = []
+    inflow: Inflow | None = None
     for number, count in enumerate(rows):
         with tempfile.TemporaryDirectory(prefix="noesis-bench-") as place:
             directory = Path(place)
@@ -67,13 +73,16 @@ async def measure(rows: Sequence[int], questions: int, seconds: float, say: Say)
                 with serving(directory, token) as server:
                     sizes.append(await _read(noesis, server, sample, questions))
                     say(f"{count:,} memories searched")
+                    if number == 0 and files:
+                        inflow = await measure_inflow(noesis, server, sample, directory / "files", files)
+                        say(f"{files:,} files read, twice")
                     if number == 0:
                         rates += await _write(noesis, server, sample, seconds, embedding=True)
                 if number == 0:
                     with serving(directory, token, **without_embedder()) as server:
                         rates += await _write(noesis, server, sample, seconds, embedding=False)
                     say("writes done")
-    return Found(machine(), sizes, rates)
+    return Found(machine(), sizes, rates, inflow)
 
 
 def without_embedder() -> dict[str, str]:

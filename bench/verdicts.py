@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from bench.inflow import Inflow
 from bench.reading import Latency
 from bench.tables import markdown
 from bench.writing import Rate
@@ -15,6 +16,12 @@ MAX_RATIO = 1.5
 
 MAX_IDLE_MB = 450
 MAX_PEAK_MB = 700
+MAX_SLOWDOWN = 1 / 0.9
+"""Nine tenths of what the embedder alone does in a second."""
+
+MAX_FELT = 2.0
+"""Searches may take so many times as long (p95) while files are read."""
+
 LARGE = 100_000
 """The size up to which the peak's limit holds."""
 
@@ -34,6 +41,7 @@ class Found(msgspec.Struct, frozen=True):
     machine: str
     sizes: list[Size]
     rates: list[Rate]
+    inflow: Inflow | None = None
 
 
 class Verdict(msgspec.Struct, frozen=True):
@@ -56,6 +64,8 @@ def verdicts(found: Found) -> Iterator[Verdict]:
         yield from _of_size(size)
     for rate in found.rates:
         yield from _of_rate(rate)
+    if found.inflow is not None:
+        yield from _of_inflow(found.inflow)
 
 
 def _of_size(size: Size) -> Iterator[Verdict]:
@@ -88,6 +98,21 @@ def _of_rate(rate: Rate) -> Iterator[Verdict]:
     yield Verdict(f"{name}: commits", rate.commits, "commits/s")
     yield Verdict(f"{name}: bare LanceDB, one row at a time", rate.bare, "upserts/s")
     yield Verdict(f"{name}: acknowledged / bare", rate.ratio, "×")
+
+
+def _of_inflow(inflow: Inflow) -> Iterator[Verdict]:
+    name = f"{inflow.files:,} Markdown files"
+    yield Verdict(f"{name}: read", inflow.files / inflow.scan_s, "files/s")
+    yield Verdict(f"{name}: chunks stored", inflow.chunks / inflow.scan_s, "chunks/s")
+    yield Verdict(f"{name}: the embedder alone", inflow.chunks / inflow.embedder_s, "chunks/s")
+    yield Verdict(f"{name}: time of the scan / of the embedder alone", inflow.slowdown, "×", MAX_SLOWDOWN)
+    cpu = inflow.scan_cpu_s / inflow.embedder_cpu_s
+    yield Verdict(f"{name}: CPU of the scan / of the embedder alone", cpu, "×")
+    yield Verdict("search, nothing read: HTTP p50", inflow.idle[0], "ms")
+    yield Verdict("search, nothing read: HTTP p95", inflow.idle[1], "ms")
+    yield Verdict("search while files are read: HTTP p50", inflow.during[0], "ms")
+    yield Verdict("search while files are read: HTTP p95", inflow.during[1], "ms")
+    yield Verdict("search, p95 while files are read / without", inflow.felt, "×", MAX_FELT)
 
 
 def text(found: Found) -> str:

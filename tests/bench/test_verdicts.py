@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from bench.inflow import Inflow
 from bench.reading import Latency
 from bench.verdicts import Found, Size, Verdict, text, verdicts
 from bench.writing import Rate
@@ -27,6 +28,18 @@ FOUND = Found(
 )
 
 
+INFLOW = Inflow(
+    files=100,
+    chunks=200,
+    scan_s=10.0,
+    embedder_s=9.5,
+    scan_cpu_s=12.0,
+    embedder_cpu_s=10.0,
+    idle=(10.0, 20.0),
+    during=(20.0, 41.0),
+)
+
+
 @pytest.mark.parametrize(("value", "met"), [(1.0, True), (1.5, True), (1.51, False)])
 def test_a_target_is_an_upper_limit(value: float, met: bool) -> None:
     assert Verdict("x", value, "×", 1.5).met is met
@@ -43,6 +56,13 @@ def test_every_target_is_judged() -> None:
         "100,000 memories: resident, idle, model loaded": False,
         "100,000 memories: resident, highest while searching": True,
     }
+
+
+def test_what_flows_in_is_judged_by_the_embedder_and_by_who_searches() -> None:
+    found = msgspec.structs.replace(FOUND, inflow=INFLOW)
+    judged = {item.name: item.met for item in verdicts(found) if item.met is not None}
+    assert judged["100 Markdown files: time of the scan / of the embedder alone"] is True
+    assert judged["search, p95 while files are read / without"] is False
 
 
 def test_the_peak_has_no_target_beyond_its_size() -> None:
