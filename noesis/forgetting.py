@@ -81,7 +81,9 @@ class Forgetting:
         # First the tombstone: nothing that is stored from now on escapes both it and the purge.
         stone = await self._tombstones.add(agent, kind, name, scope.actor)
         await self._control.set_value(_ERASURE, _REWRITE)
-        gone = await self._carry_out(stone, scope.actor)
+        before = stone.memories
+        stone = await self._carry_out(stone, scope.actor)
+        gone = stone.memories - before
         await self._audit.record(scope.actor, f"{kind.value} forgotten", f"{gone} of {agent}: {stone.id}")
         return Forgot(count=gone, applied=True, tombstone=stone)
 
@@ -122,7 +124,7 @@ class Forgetting:
             await self._store.maintain(force=True)
             await self._control.set_value(_ERASURE, "")
 
-    async def _carry_out(self, stone: Tombstone, actor: str) -> int:
+    async def _carry_out(self, stone: Tombstone, actor: str) -> Tombstone:
         gone = await erase(self._store, stone, actor)
         for drop in self._drops:
             await drop(gone)
@@ -130,8 +132,7 @@ class Forgetting:
             await self._capturing.forget(stone.agent, stone.value)
         await self._inbox.forget(stone.agent, **{_FIELDS[stone.kind]: stone.value})
         await self._unread(stone, transcripts=False)
-        await self._tombstones.finish(stone, len(gone))
-        return len(gone)
+        return await self._tombstones.finish(stone, len(gone))
 
     async def _unread(self, stone: Tombstone, *, transcripts: bool) -> None:
         """Let the next scan look at the files again that the stone is about.

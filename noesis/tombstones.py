@@ -89,11 +89,12 @@ class Tombstones:
 
         return await self._control.run(put)
 
-    async def finish(self, stone: Tombstone, memories: int) -> None:
-        """All of it is gone; so many more memories went."""
+    async def finish(self, stone: Tombstone, memories: int) -> Tombstone:
+        """Note that all of it is gone, so many more memories; the tombstone as it is now."""
         values = {"memories": table.c.memories + memories, "finished": True}
         change = sa.update(table).where(table.c.id == stone.id).values(**values)
         await self._control.run(lambda connection: connection.execute(change))
+        return msgspec.structs.replace(stone, memories=stone.memories + memories, finished=True)
 
     async def all(self, agent: str | None) -> list[Tombstone]:
         """An agent's, or everybody's with None; newest first."""
