@@ -193,6 +193,7 @@ FLAGGED = "flagged"
 DELETED = "deleted"
 EXPIRED = "expired"
 SOURCE_GONE = "source gone"
+MERGED = "merged"
 """Why a row left the active table (`archive_reason`)."""
 
 
@@ -248,7 +249,8 @@ class SearchQuery(msgspec.Struct, frozen=True, kw_only=True):
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     """How one hit came by its place.
 
-    Each leg's rank (from 1, None when it did not bring the memory) and score; `neighbour` when it came
+    Each leg's rank (from 1, None when it did not bring the memory) and score; `covered` is the share of
+    the question's rare words (0..1, rarer ones count more) that it holds; `neighbour` when it came
     in only because it stands beside a good candidate; `contributions` add up to the points behind the
     score (`score` = 1 / (1 + e^-points) with the learned fusion), `features` are what they are made of;
     `rank` is the place by score alone, and `likeness` the similarity to the most alike hit above it,
@@ -264,6 +266,7 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     likeness: float
     contributions: dict[str, float]
     features: dict[str, float] = {}
+    covered: float = 0.0
 
 
 class SearchHit(msgspec.Struct, frozen=True):

@@ -27,6 +27,8 @@ from noesis.context.intake import Intake
 from noesis.context.recalling import Recalling
 from noesis.context.standing import Standing
 from noesis.control import Control, sqlite_url
+from noesis.duplicates.book import FindingBook
+from noesis.duplicates.operation import Duplicates
 from noesis.editing import Editing
 from noesis.embedder_choice import choose_embedder
 from noesis.embedding import Embedder
@@ -37,6 +39,7 @@ from noesis.extending import Extending
 from noesis.figures import job_source, part_source, source_source, store_source
 from noesis.filling import Filling
 from noesis.following import Following
+from noesis.growth import Growth
 from noesis.health import HealthCheck, said_of
 from noesis.history_log import HistoryLog
 from noesis.importing.documents import DocumentImport
@@ -70,6 +73,7 @@ from noesis.store import IndexPolicy, Store
 from noesis.superseding import Superseding
 from noesis.tokens import Tokens
 from noesis.tombstones import Tombstones
+from noesis.upkeep_health import UpkeepHealth
 from noesis.uploads import Uploads
 from noesis.usage import Usage
 from noesis.uses import Uses
@@ -136,7 +140,9 @@ class Noesis(msgspec.Struct, kw_only=True):
     exporting: Exporting
     uses: Uses
     usage: Usage
+    duplicates: Duplicates
     statistics: Statistics
+    growth: Growth
     jobs: Jobs
     activity: ActivityLog
     tokens: Tokens
@@ -199,6 +205,32 @@ async def open_runtime(
         yield noesis
 
 
+@asynccontextmanager
+async def open_backups(settings: Settings, *, despite_damage: bool = False) -> AsyncIterator[Backups]:
+    """The backups alone, without an embedder; with `despite_damage` also where the store cannot be read.
+
+    Raises SettingsError or a StoreError.
+    """
+    control = open_control(settings)
+    try:
+        store = await Store.open(
+            settings.store_dir,
+            now_ms=system_now_ms,
+            policy=index_policy(settings),
+            despite_damage=despite_damage,
+        )
+        try:
+            backups = Backups(
+                store, control, settings, system_now_ms, Tombstones(control, system_now_ms).forgotten
+            )
+            await backups.settle()
+            yield backups
+        finally:
+            await store.close()
+    finally:
+        control.close()
+
+
 class _Opened(msgspec.Struct, frozen=True):
     """What has to be opened and closed, and what nearly all parts need of it."""
 
@@ -222,7 +254,7 @@ def _wired(
     lifetimes = Lifetimes(agents, settings)
     quotas = Quotas(store, agents, Refusals(control), opened.activity, now_ms, default=settings.max_memories)
     indexing = Indexing(store, vectors, redacting, quotas, lifetimes, settings, now_ms)
-    superseding = Superseding(control, store, now_ms)
+    superseding = Superseding(control, store, now_ms, opened.history.witness)
     extending = Extending(store, lifetimes, now_ms) if settings.extend_on_use else None
     uses = Uses(control, store, now_ms, extending=extending)
     search = Search(store, vectors, opened.words, settings, now_ms, fusion=fusion, superseding=superseding)
@@ -231,13 +263,15 @@ def _wired(
     inflow = _inflow(opened, indexing, redacting, quotas, lifetimes, superseding, settings, environ)
     browsing = Browsing(store, now_ms)
     audit = Audit(control, now_ms)
-    forget = (uses.drop, superseding.drop)
+    findings = FindingBook(control, now_ms)
+    forget = (uses.drop, superseding.drop, findings.drop)
     retention = _retention(opened, browsing, lifetimes, quotas, audit, settings, forget)
     backups = Backups(store, control, settings, now_ms, Tombstones(control, now_ms).forgotten)
     more = (
         CleaningHealth(retention.cleaning).check,
         inflow.health.check,
         quotas.check,
+        UpkeepHealth(store, opened.jobs).check,
         BackupHealth(backups, store, settings, now_ms).check,
     )
     statistics = Statistics(store, redacting, now_ms)
@@ -259,7 +293,9 @@ def _wired(
         exporting=Exporting(store, superseding, now_ms),
         uses=uses,
         usage=Usage(uses, store, now_ms),
+        duplicates=Duplicates(store, findings, superseding, uses, now_ms),
         statistics=statistics,
+        growth=Growth(store, now_ms),
         jobs=opened.jobs,
         activity=opened.activity,
         tokens=Tokens(control, now_ms),

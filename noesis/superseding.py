@@ -14,6 +14,7 @@ import sqlalchemy as sa
 from noesis.browsing import agent_condition
 from noesis.control import Control, metadata, read_value, write_value
 from noesis.errors import Conflict, InvalidInput, NotFound
+from noesis.events import Changed, Event, EventKind, Witness
 from noesis.memory import DELETED, Scope
 from noesis.store import Column, Condition, Store
 from noesis.store.filters import EVERYTHING, differs, equals, one_of
@@ -29,6 +30,7 @@ superseding = sa.Table(
 )
 
 _VERSION = "superseding_version"
+_FIELD = "superseded_by"
 _KNOWN_FOR_S = 1.0
 
 
@@ -49,10 +51,13 @@ class Superseding:
     another one changed them: where there are none, a search pays nothing for them.
     """
 
-    def __init__(self, control: Control, store: Store, now_ms: Callable[[], int]) -> None:
+    def __init__(
+        self, control: Control, store: Store, now_ms: Callable[[], int], witness: Witness | None = None
+    ) -> None:
         self._control = control
         self._store = store
         self._now_ms = now_ms
+        self._witness = witness
         self._links: Mapping[str, Link] = {}
         self._version: str | None = None
         self._known_at = float("-inf")
@@ -84,6 +89,10 @@ class Superseding:
         links = [link for link in (await self._known()).values() if link.new_id == memory_id]
         return tuple(link.old_id for link in sorted(links, key=lambda link: (link.at, link.old_id)))
 
+    async def superseded(self, agent: str) -> set[str]:
+        """The ids of an agent's memories that are superseded."""
+        return {link.old_id for link in (await self._known()).values() if link.agent == agent}
+
     async def links(self, ids: Iterable[str]) -> list[Link]:
         """The links by which these memories are superseded, as they were made."""
         links = await self._known()
@@ -108,6 +117,8 @@ class Superseding:
         link = Link(old_id, new_id, owners[old_id], self._now_ms(), scope.actor[:128])
         made = await self._control.run(lambda connection: _insert(connection, link))
         self._changed()
+        if made is link:
+            await self._tell(link, EventKind.SUPERSEDED, scope.actor, Changed(_FIELD, None, link.new_id))
         return made
 
     async def unlink(self, scope: Scope, old_id: str) -> Link:
@@ -124,7 +135,15 @@ class Superseding:
 
         link = await self._control.run(remove)
         self._changed()
+        await self._tell(link, EventKind.UPDATED, scope.actor, Changed(_FIELD, link.new_id, None))
         return link
+
+    async def merge(self, ids: Iterable[str], into: str) -> None:
+        """Memories were merged into one: what they replaced is replaced by that one now."""
+        merged = set(ids)
+        if merged and await self._known():
+            await self._control.run(lambda connection: _merge(connection, merged, into))
+            self._changed()
 
     async def drop(self, ids: Iterable[str]) -> None:
         """Forget memories that are gone for good; what one of them replaced is replaced by its own replacement."""
@@ -145,6 +164,19 @@ class Superseding:
                 # What was changed here while the answer was on its way is not in it.
                 self._known_at = asked_at if changes == self._changes else float("-inf")
         return self._links
+
+    async def _tell(self, link: Link, kind: EventKind, actor: str, changed: Changed) -> None:
+        """Let the history of the old memory know."""
+        if self._witness is not None:
+            event = Event(
+                memory_id=link.old_id,
+                agent=link.agent,
+                kind=kind,
+                at=self._now_ms(),
+                actor=actor,
+                changed=(changed,),
+            )
+            await self._witness([event])
 
     def _changed(self) -> None:
         self._changes += 1
@@ -213,6 +245,17 @@ def _drop(connection: sa.Connection, gone: Collection[str]) -> None:
             connection.execute(sa.delete(superseding).where(superseding.c.old_id == memory_id))
         else:
             connection.execute(sa.delete(superseding).where(olds))
+    _renew_version(connection)
+
+
+def _merge(connection: sa.Connection, merged: Collection[str], into: str) -> None:
+    for memory_id in sorted(merged):
+        olds = superseding.c.new_id == memory_id
+        connection.execute(sa.delete(superseding).where(olds, superseding.c.old_id == into))
+        connection.execute(sa.update(superseding).where(olds).values(new_id=into))
+        own = _of(connection, memory_id)
+        if own is not None and own.new_id == into:
+            connection.execute(sa.delete(superseding).where(superseding.c.old_id == memory_id))
     _renew_version(connection)
 
 

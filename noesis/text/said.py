@@ -21,13 +21,16 @@ from noesis.text.marking_words import (
 from noesis.text.terms import terms
 from noesis.text.words import Span, fold, pairs, spans, stem
 
+_SIGNS = "<>=%&|^~$€£¥+"
+_EDGES = ".,;:…\"'“”„«»()[]"
 _SENTENCE_ENDS = ".!?:;\n•*-–—\"'“”„«»()[]"
 
 
 class Said(msgspec.Struct, frozen=True):
     """A text's folded words in order, those of weight as stems, and its names, numbers and negations.
 
-    `being` tells that it holds a form of `be`, as passives do; `asks` that it is a question.
+    `signs` are characters that mean something between words, as in `a < b`; `being` tells that it holds a
+    form of `be`, as passives do; `asks` that it is a question.
     """
 
     tokens: tuple[str, ...]
@@ -35,6 +38,7 @@ class Said(msgspec.Struct, frozen=True):
     names: frozenset[str]
     numbers: tuple[str, ...]
     negations: int
+    signs: str
     being: bool
     asks: bool
 
@@ -51,9 +55,37 @@ def said(text: str) -> Said:
         names=names,
         numbers=tuple(NUMBERS.get(token, token) for token in tokens if is_number(token)),
         negations=sum(map(negates, tokens)) + _negations_of_runs(text),
+        signs=_signs(text),
         being=not BEING.isdisjoint(tokens),
         asks=text.rstrip().endswith(("?", "？")),
     )
+
+
+def plain(text: str) -> str:
+    """A text in small letters, its blanks and the marks around its words left out: equal for the same words.
+
+    It costs a hundredth of what `said` does, and keeps every sign within and between words.
+    """
+    words = (_without_marks(word) for word in text.casefold().split())
+    return " ".join(word for word in words if word)
+
+
+def _without_marks(word: str) -> str:
+    return word.strip(_EDGES).rstrip("!" + _EDGES) if any(map(str.isalnum, word)) else word.strip(_EDGES)
+
+
+def _signs(text: str) -> str:
+    """The signs of a text in order; one that begins a line is markup, a minus belongs to a number."""
+    found = []
+    for before, char, after in zip(f"\n{text}", text, f"{text[1:]} ", strict=False):
+        if (
+            (char in _SIGNS and before != "\n")
+            or (char == "#" and before.isalnum())
+            or (char == "-" and before.isspace() and after.isdigit())
+            or (char == "!" and after == "=")
+        ):
+            found.append(char)
+    return "".join(found)
 
 
 def is_number(token: str) -> bool:

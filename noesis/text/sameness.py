@@ -30,6 +30,9 @@ from noesis.text.terms import terms
 ENOUGH_IN_COMMON = 0.6
 """Of a text that says less, so great a part of all the words of weight must stand in both."""
 
+SAME_MATTER = 0.5
+"""Two statements on one matter have so great a part of their words of weight in common."""
+
 _FEWEST_IN_COMMON = 4
 _LONG_WORD = 6
 
@@ -48,26 +51,29 @@ class Likeness(enum.StrEnum):
 class Comparison(msgspec.Struct, frozen=True):
     """The verdict and its reason in words; `words` are what tells the texts apart, first of one, then of the other.
 
-    `common` is the share of the words of weight that both have (0 to 1).
+    `common` is the share of the words of weight that both have (0 to 1); `replaces` tells that the texts may
+    state one thing at two times, as "the port is 5432" and "the port is 5433".
     """
 
     likeness: Likeness
     reason: str
     common: float
     words: tuple[str, ...] = ()
+    replaces: bool = False
 
 
 def compare(one: Said, other: Said) -> Comparison:
     """Whether two texts say the same, and if not, what tells them apart."""
     common = _common(one, other)
-    if one.tokens == other.tokens and one.asks == other.asks:
+    if (one.tokens, one.signs, one.asks) == (other.tokens, other.signs, other.asks):
         return Comparison(Likeness.SAME, "The same words.", 1.0)
-    for reason, differ in _CHECKS:
+    for reason, differ, replaces in _CHECKS:
         words = differ(one, other)
         if words is not None:
-            return Comparison(Likeness.OTHER, reason, common, words)
+            return Comparison(Likeness.OTHER, reason, common, words, replaces and common >= SAME_MATTER)
     likeness, reason, only = _by_weight(one, other, common)
-    return Comparison(likeness, reason, common, _shown(*only) if any(only) else ())
+    replaces = all(only) and common >= SAME_MATTER
+    return Comparison(likeness, reason, common, _shown(*only) if any(only) else (), replaces)
 
 
 def _by_weight(one: Said, other: Said, common: float) -> tuple[Likeness, str, tuple[list[str], list[str]]]:
@@ -91,6 +97,10 @@ def _common(one: Said, other: Said) -> float:
 
 def _asked(one: Said, other: Said) -> tuple[str, ...] | None:
     return None if one.asks == other.asks else ()
+
+
+def _signs(one: Said, other: Said) -> tuple[str, ...] | None:
+    return None if one.signs == other.signs else (one.signs, other.signs)
 
 
 def _numbers(one: Said, other: Said) -> tuple[str, ...] | None:
@@ -251,17 +261,19 @@ def _shown(first: Collection[str], second: Collection[str]) -> tuple[str, ...]:
     return (" ".join(first), " ".join(second))
 
 
-_CHECKS: tuple[tuple[str, _Differ], ...] = (
-    ("One asks, the other states.", _asked),
-    ("The numbers differ.", _numbers),
-    ("One denies what the other says.", _negated),
-    ("The names differ.", _named),
-    ("The days or times differ.", _marked(CALENDAR)),
-    ("One is less certain than the other.", _marked(UNCERTAIN)),
-    ("One speaks of the past.", _past),
-    ("A word that narrows it differs.", _marked(QUALIFIERS)),
-    ("They speak of different people.", _persons),
-    ("The names stand in another order.", _ordered),
-    ("The words stand in another order.", _rearranged),
-    ("The words stand in another relation.", _related),
+_CHECKS: tuple[tuple[str, _Differ, bool], ...] = (
+    ("One asks, the other states.", _asked, False),
+    ("The numbers differ.", _numbers, True),
+    ("The signs differ.", _signs, False),
+    ("One denies what the other says.", _negated, True),
+    ("The names differ.", _named, True),
+    ("The days or times differ.", _marked(CALENDAR), True),
+    ("One is less certain than the other.", _marked(UNCERTAIN), False),
+    ("One speaks of the past.", _past, True),
+    ("A word that narrows it differs.", _marked(QUALIFIERS), True),
+    ("They speak of different people.", _persons, False),
+    ("The names stand in another order.", _ordered, False),
+    ("The words stand in another order.", _rearranged, False),
+    ("The words stand in another relation.", _related, True),
 )
+"""In which respect texts can differ, and whether one of two such texts may have taken the other's place."""

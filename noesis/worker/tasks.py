@@ -11,10 +11,12 @@ import msgspec
 
 from noesis.activity import Level
 from noesis.capturing import Captures
+from noesis.duplicates.values import Wanted
 from noesis.errors import EmbedderError, StoreBusy, StoreError
 from noesis.importing.operation import from_args
 from noesis.runtime import Noesis
 from noesis.settings import Settings
+from noesis.worker import backups as backup_jobs
 from noesis.worker.crons import Cron
 from noesis.worker.handlers import Handler, JobContext
 
@@ -103,6 +105,15 @@ async def import_memories(context: JobContext, **args: Any) -> dict[str, Any]:
     return msgspec.to_builtins(done)  # type: ignore[no-any-return]
 
 
+async def dedup(context: JobContext, agent: str | None = None, **wanted: Any) -> dict[str, Any]:
+    """Look for duplicates among an agent's memories, or each agent's; progress is in memories."""
+    noesis: Noesis = context.runtime
+    found = await noesis.duplicates.look(
+        agent, msgspec.convert(wanted, Wanted), context.progress, context.cancelled
+    )
+    return msgspec.to_builtins(found)  # type: ignore[no-any-return]
+
+
 async def capture_turn(context: JobContext, turn: str | None = None) -> dict[str, Any]:
     """Capture a turn that a host handed over, or every one that still waits."""
     intake = context.runtime.context.intake
@@ -143,7 +154,9 @@ HANDLERS = {
     "scan_source": Handler(run=scan_source, timeout_s=24 * 3600.0, max_attempts=20),
     "scan_all": Handler(run=scan_all, concurrency=1),
     "import": Handler(run=import_memories, timeout_s=24 * 3600.0, max_attempts=20, concurrency=1),
+    "dedup": Handler(run=dedup, timeout_s=24 * 3600.0, concurrency=1),
     "capture_turn": Handler(run=capture_turn, timeout_s=600.0, max_attempts=20, concurrency=1),
+    **backup_jobs.HANDLERS,
     "cleanup": Handler(run=cleanup, timeout_s=6 * 3600.0, concurrency=1),
     "upkeep": Handler(run=upkeep, timeout_s=3600.0, concurrency=1),
 }
@@ -168,7 +181,7 @@ def crons(settings: Settings) -> tuple[Cron, ...]:
     looking = Cron(
         name="scan_all", job="scan_all", key="scan_all", every_ms=settings.scan_minutes * MINUTE_MS
     )
-    return (*_CRONS, looking, *_cleaning(settings))
+    return (*_CRONS, looking, *_cleaning(settings), *backup_jobs.crons(settings))
 
 
 def _cleaning(settings: Settings) -> tuple[Cron, ...]:

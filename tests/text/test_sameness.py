@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from noesis.text.said import said
+from noesis.text.said import plain, said
 from noesis.text.sameness import Comparison, Likeness, compare
 
 PAIRS = json.loads((Path(__file__).parents[1] / "data" / "sameness" / "pairs.json").read_text("utf-8"))
@@ -68,3 +68,20 @@ def test_the_reason_names_what_tells_them_apart(
 def test_blank_and_wordless_texts_can_be_compared() -> None:
     assert compared("", "").likeness is Likeness.SAME
     assert compared("…", "a word").likeness is Likeness.OTHER
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "equal"),
+    [
+        ("We deploy on  Fridays.", "we deploy on fridays!", True),
+        ("(We deploy: on Fridays)", "We deploy on Fridays", True),
+        ("a == b", "a != b", False),
+        ("load < 80", "load > 80", False),
+        ("It is 2.5", "It is 25", False),
+        ("Is it so?", "It is so", False),
+        ("C++", "C", False),
+        ("用户喜欢绿茶", "用户喜欢绿茶 ", True),
+    ],
+)
+def test_plain_texts_are_equal_for_the_same_words(one: str, other: str, equal: bool) -> None:
+    assert (plain(one) == plain(other)) is equal

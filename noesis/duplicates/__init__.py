@@ -1,0 +1,1 @@
+"""Duplicates: memories of one agent that say the same, found, shown and decided on."""
