@@ -19,6 +19,7 @@ from noesis.errors import SettingsError
 from noesis.export_commands import export_command
 from noesis.import_commands import import_command
 from noesis.mcp_commands import mcp_command
+from noesis.oversight_commands import COMMANDS as OVERSIGHT_COMMANDS
 from noesis.retention_commands import archive, cleanup
 from noesis.settings import Settings, describe, load
 from noesis.shown import show_hits, show_memories, show_memory, show_stats, show_table, show_verdict
@@ -209,19 +210,6 @@ def get(memory_id: str, agent: str | None, data: Path | None, json_output: bool)
 
 
 @main.command()
-@click.argument("memory_id")
-@click.option("--undo", is_flag=True, help="Bring it back.")
-@as_agent
-@as_json
-def delete(memory_id: str, undo: bool, agent: str | None, data: Path | None, json_output: bool) -> None:
-    """Take a memory out of every answer; --undo brings it back."""
-    path = f"/api/v1/memories/{quoted(memory_id)}"
-    method, path = ("POST", f"{path}/undelete") if undo else ("DELETE", path)
-    answer = call(lambda client: client.call(method, path), agent, data)
-    out(answer, json_output, lambda a: f"{'Back' if undo else 'Deleted'}: {a['id']}")
-
-
-@main.command()
 @as_agent
 @as_json
 def stats(agent: str | None, data: Path | None, json_output: bool) -> None:
@@ -338,5 +326,5 @@ main.add_command(inbox)
 main.add_command(mcp_command)
 main.add_command(cleanup)
 main.add_command(archive)
-for each in BACKUP_COMMANDS:
+for each in (*BACKUP_COMMANDS, *OVERSIGHT_COMMANDS):
     main.add_command(each)

@@ -15,6 +15,8 @@ import sqlalchemy as sa
 from noesis.control import Control, instance, metadata, sqlite_url
 from noesis.tokens import tokens
 
+INSTANCE_ID = "instance_id"
+
 _NOT_COPIED = frozenset({"jobs", "cron_slots"})
 """What one machine was doing is of no use to another."""
 
@@ -119,7 +121,8 @@ def _unite(source: sa.Connection, target: sa.Connection, table: sa.Table) -> Non
 
 
 def _take_values(source: sa.Connection, target: sa.Connection) -> None:
-    """The values of the instance that an empty one does not have of its own."""
+    """The values that an empty instance does not have of its own; it goes on as the one of the backup."""
+    target.execute(sa.delete(instance).where(instance.c.key == INSTANCE_ID))
     known = set(target.scalars(sa.select(instance.c.key)))
     rows = [dict(row) for row in source.execute(sa.select(instance)).mappings()]
     missing = [row for row in rows if row["key"] not in known and row["key"] not in _SECRET_KEYS]
@@ -130,7 +133,7 @@ def _take_values(source: sa.Connection, target: sa.Connection) -> None:
 def kept_as_now() -> tuple[str, ...]:
     """The tables that a restore over an instance in use leaves as they are."""
     return tuple(
-        table.name
+        str(table.name)
         for table in metadata.sorted_tables
         if table.name not in _WITH_MEMORIES and table.name not in _NOT_COPIED
     )

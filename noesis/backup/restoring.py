@@ -97,7 +97,7 @@ class Restoring:
     async def finished(self, made_for: str) -> Restored | None:
         """What this piece of work did, if it was done before and only the telling is left."""
         await self._store.live.follow()
-        if self._store.info.made_for != made_for:
+        if self._store.damaged or self._store.info.made_for != made_for:
             return None
         await self.settle()
         memories = len(await self._now())
@@ -149,7 +149,7 @@ class Restoring:
         """Swap it in; `before` is called while nobody writes any more."""
         generation = await sibling.opened()
         sibling.describe(
-            previous=self._store.directory.name, made_by=made_by, made_for=made_for, now_ms=self._now_ms()
+            previous=self._store.current, made_by=made_by, made_for=made_for, now_ms=self._now_ms()
         )
         is_over_others = marks.pending(sibling.directory) is not Way.FRESH
 
@@ -178,6 +178,8 @@ class Restoring:
 
     async def _is_fresh(self) -> bool:
         """Whether nothing was done here yet: no memories, no tokens, nobody set a password."""
+        if self._store.damaged:
+            return False
         return not await self._now() and not await self._control.read(has_people)
 
     async def _is_foreign(self, manifest: Manifest) -> bool:

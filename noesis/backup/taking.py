@@ -12,7 +12,7 @@ import msgspec
 from noesis import __version__
 from noesis.backup import encryption
 from noesis.backup.archive import CONTROL, STORE, Cancel, check_room, write_archive
-from noesis.backup.control_copy import copy_to
+from noesis.backup.control_copy import INSTANCE_ID, copy_to
 from noesis.backup.keeping import KeepRules, to_remove
 from noesis.backup.shelf import PARTIAL, Shelf
 from noesis.backup.unpacking import examine, unpack
@@ -27,7 +27,6 @@ from noesis.store.locks import FileLock
 from noesis.store.tables import write_error
 from noesis.store.whole import TableSum, digest_of, memories_of, row_hashes
 
-_INSTANCE = "instance_id"
 Tell = Callable[[int, int], None]
 """Told how many bytes are done, and of how many."""
 
@@ -169,10 +168,10 @@ class Taking:
 
 async def instance_id(control: Control) -> str:
     """What tells this instance from others; made at the first use."""
-    known = await control.value(_INSTANCE)
+    known = await control.value(INSTANCE_ID)
     if known is None:
-        await control.set_value(_INSTANCE, uuid.uuid4().hex)
-        known = await control.value(_INSTANCE)
+        await control.set_value(INSTANCE_ID, uuid.uuid4().hex)
+        known = await control.value(INSTANCE_ID)
     return known or ""
 
 

@@ -90,7 +90,7 @@ class Generation:
 def current_name(store_dir: Path) -> str | None:
     """The name of the live generation, or None in an empty store."""
     try:
-        return (store_dir / "CURRENT").read_text(encoding="ascii").strip()
+        return (store_dir / "CURRENT").read_text(encoding="ascii", errors="replace").removesuffix("\n")
     except FileNotFoundError:
         return None
 
@@ -122,18 +122,22 @@ def _check(info: GenerationInfo) -> str:
 
 async def create_generation(store_dir: Path, name: str, now_ms: int) -> None:
     """Make an empty generation and let CURRENT name it; only under the write lock."""
-    directory = store_dir / "generations" / name
     try:
-        directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-        connection = await connect(directory)
-        existing = set((await connection.list_tables()).tables)
-        for table in (ACTIVE, ARCHIVE):
-            if table not in existing:
-                await create_table(connection, table)
-        write_info(directory, GenerationInfo(schema_version=SCHEMA_VERSION, created_at=now_ms))
+        await create_empty(store_dir / "generations" / name, now_ms)
         write_file(store_dir / "CURRENT", name.encode() + b"\n")
     except OSError as error:
         raise StoreReadOnly(f"The store cannot be created in {store_dir}: {error.strerror}.") from error
+
+
+async def create_empty(directory: Path, now_ms: int) -> None:
+    """Make an empty generation that nothing names.  Raises OSError."""
+    directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+    connection = await connect(directory)
+    existing = set((await connection.list_tables()).tables)
+    for table in (ACTIVE, ARCHIVE):
+        if table not in existing:
+            await create_table(connection, table)
+    write_info(directory, GenerationInfo(schema_version=SCHEMA_VERSION, created_at=now_ms))
 
 
 async def open_generation(store_dir: Path, name: str, nprobes: int, locks: StoreLocks) -> Generation:

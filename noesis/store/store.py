@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from noesis.embedding.base import EmbedderIdentity
-from noesis.errors import StoreBusy, StoreFull, StoreReadOnly
+from noesis.errors import StoreBusy, StoreError, StoreFull, StoreReadOnly
 from noesis.events import Witness
 
 # Without it LanceDB prints a warning for every query.
@@ -22,8 +22,10 @@ from noesis.store.filters import EVERYTHING, Column, one_of
 from noesis.store.generations import (
     Generation,
     GenerationInfo,
+    create_empty,
     create_generation,
     current_name,
+    open_as_it_is,
     open_generation,
 )
 from noesis.store.linking import link_newest
@@ -67,6 +69,7 @@ class Store:
         self._disk = disk
         self._upkeep = Upkeep(generation, locks, policy)
         self._embedder: tuple[str, EmbedderIdentity] | None = None
+        self.damaged = False
         self.writer = Writer(generation, locks, disk, now_ms, witness)
 
     @classmethod
@@ -77,10 +80,12 @@ class Store:
         now_ms: Callable[[], int],
         policy: IndexPolicy = _DEFAULT_POLICY,
         witness: Witness | None = None,
+        despite_damage: bool = False,
     ) -> Store:
         """Open the store in a directory (absolute), or make an empty one; `witness` is told of every change.
 
-        Raises StoreReadOnly, StoreIncompatible or StoreError.
+        Raises StoreReadOnly, StoreIncompatible or StoreError.  With `despite_damage` an empty stand-in
+        takes the place of tables that cannot be read, for a restore alone: `damaged` says so then.
         """
         try:
             directory.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -94,10 +99,21 @@ class Store:
                     await create_generation(directory, _FIRST, now_ms())
         stamp = stamp_of(directory)
         name = current_name(directory) or _FIRST
-        opened = await open_generation(directory, name, policy.nprobes, locks)
+        damaged = False
+        try:
+            opened = await open_generation(directory, name, policy.nprobes, locks)
+        except StoreError as error:
+            if not despite_damage or type(error) is not StoreError:
+                raise
+            damaged = True
+            await create_empty(directory / _SCRATCH / "stand-in", now_ms())
+            opened = await open_as_it_is(directory / _SCRATCH / "stand-in")
         generation = Live(directory, opened, stamp, policy.nprobes)
-        await _sweep_if_quiet(directory, generation, locks)
-        return cls(directory, generation, locks, disk, policy, now_ms, witness)
+        if not damaged:
+            await _sweep_if_quiet(directory, generation, locks)
+        store = cls(directory, generation, locks, disk, policy, now_ms, witness)
+        store.damaged = damaged
+        return store
 
     @property
     def dropped(self) -> tuple[Dropped, ...]:
@@ -169,6 +185,11 @@ class Store:
     def live(self) -> Generation:
         """The live generation itself."""
         return self._generation
+
+    @property
+    def current(self) -> str | None:
+        """What CURRENT names."""
+        return current_name(self._store_dir)
 
     @property
     def previous(self) -> str | None:

@@ -1,0 +1,205 @@
+"""Routes of backups: make, list, fetch, verify, restore, undo."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from datetime import datetime
+from pathlib import Path
+
+import msgspec
+from litestar import Response, get, post
+from litestar.params import FromPath, FromQuery, JSONBody
+from litestar.response import File
+
+from noesis.api.access import ADMIN, GATEWAY, Wired
+from noesis.api.jobs import JobStarted, started
+from noesis.api.memories import ApiRequest
+from noesis.api.views import named_agent
+from noesis.backup.part import MOST_IDS
+from noesis.backup.shelf import check_name
+from noesis.backup.values import Backup, Beside, Preview, Wanted
+from noesis.errors import Conflict, InvalidInput
+from noesis.ledger import JobArgs
+from noesis.memory import to_datetime
+from noesis.runtime import Noesis
+
+_SHOWN = 200
+
+
+class BackupView(msgspec.Struct, frozen=True, kw_only=True):
+    """A backup; `verified_at` and `proven_at` say when it was last compared and last restored in a drill."""
+
+    name: str
+    created_at: datetime
+    size: int
+    kind: str
+    rows: int | None
+    memories: int | None
+    product_version: str | None
+    encrypted: bool
+    verified_at: datetime | None
+    proven_at: datetime | None
+
+
+class BackupsView(msgspec.Struct, frozen=True):
+    """All backups, newest first; `undo` is whether the last restore can be undone."""
+
+    backups: list[BackupView]
+    undo: bool
+
+
+class RestoreRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`confirm` is the backup's name, typed again; `preview` asks what would be done.
+
+    `agent_id`, `source` and `ids` name a part, which is put back memory by memory.
+    """
+
+    confirm: str | None = None
+    preview: bool = False
+    safety_backup: bool = True
+    foreign: bool = False
+    agent_id: str | None = None
+    source: str | None = None
+    ids: list[str] | None = None
+
+
+class RestoreAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """The job that was started, or what it would do: `preview` of the whole, `memories` of a part."""
+
+    job_id: str | None = None
+    preview: Preview | None = None
+    memories: list[Beside] | None = None
+
+
+def view(backup: Backup) -> BackupView:
+    """The API's form of a backup."""
+    return BackupView(
+        name=backup.name,
+        created_at=to_datetime(backup.created_at),
+        size=backup.size,
+        kind=backup.kind,
+        rows=backup.rows,
+        memories=backup.memories,
+        product_version=backup.product_version,
+        encrypted=backup.name.endswith(".age"),
+        verified_at=_time(backup.verified_at),
+        proven_at=_time(backup.proven_at),
+    )
+
+
+def _time(ms: int | None) -> datetime | None:
+    return None if ms is None else to_datetime(ms)
+
+
+@get("/backups", opt=GATEWAY, tags=["backups"], summary="All backups")
+async def list_backups(noesis: Wired) -> BackupsView:
+    """The backups, newest first."""
+    backups = [view(backup) for backup in await noesis.backups.list()]
+    return BackupsView(backups, noesis.store.previous is not None)
+
+
+@post("/backups", opt=GATEWAY, status_code=202, tags=["backups"], summary="Make a backup")
+async def make_backup(request: ApiRequest, noesis: Wired) -> JobStarted:
+    """Start a backup; one that is being made is the answer to a second request."""
+    await noesis.audit.record(request.auth.actor, "backup started")
+    return started(await noesis.jobs.enqueue("backup", key="backup"))
+
+
+@get("/backups/{name:str}", opt=ADMIN, tags=["backups"], summary="Fetch a backup")
+async def fetch_backup(request: ApiRequest, noesis: Wired, name: FromPath[str]) -> File:
+    """The archive itself."""
+    path: Path = noesis.backups.shelf.path(name)
+    await noesis.audit.record(request.auth.actor, "backup fetched", name)
+    return File(path=path, filename=name, media_type="application/octet-stream")
+
+
+@post("/backups/{name:str}/verify", opt=GATEWAY, status_code=202, tags=["backups"], summary="Verify a backup")
+async def verify_backup(noesis: Wired, name: FromPath[str]) -> JobStarted:
+    """Start a verification of a backup: every hash, every row, and a search of each kind."""
+    noesis.backups.shelf.path(name)
+    return started(await noesis.jobs.enqueue("verify", key=f"verify:{name}", args={"name": name}))
+
+
+@post("/verify", opt=GATEWAY, status_code=202, tags=["backups"], summary="Verify the live store")
+async def verify_store(noesis: Wired) -> JobStarted:
+    """Start a verification of the live store."""
+    return started(await noesis.jobs.enqueue("verify", key="verify"))
+
+
+@post("/backups/{name:str}/restore", opt=ADMIN, status_code=200, tags=["backups"], summary="Restore a backup")
+async def restore_backup(
+    request: ApiRequest, noesis: Wired, name: FromPath[str], data: JSONBody[RestoreRequest]
+) -> Response[RestoreAnswer]:
+    """Say what a restore would do, or start it: 202 with the job's id."""
+    path = noesis.backups.shelf.path(name)
+    wanted = Wanted(agent=named_agent(data.agent_id), source=data.source, ids=tuple(data.ids or ()))
+    if data.preview:
+        if wanted.whole:
+            return Response(RestoreAnswer(preview=await noesis.backups.preview(path)), status_code=200)
+        beside = await noesis.backups.beside(path, wanted, _SHOWN)
+        return Response(RestoreAnswer(memories=list(beside)), status_code=200)
+    if data.confirm != name:
+        raise InvalidInput("Type the backup's name again in confirm, or ask for a preview.", field="confirm")
+    if len(wanted.ids) > MOST_IDS:
+        raise InvalidInput(f"At most {MOST_IDS:,} memories can be named.", field="ids")
+    await noesis.audit.record(request.auth.actor, "restore started", name)
+    args: JobArgs = {
+        "name": name,
+        "safety_backup": data.safety_backup,
+        "foreign": data.foreign,
+        "actor": request.auth.actor,
+        "agent": wanted.agent,
+        "source": wanted.source,
+        "ids": list(wanted.ids) or None,
+    }
+    return Response(RestoreAnswer(job_id=(await _restore(noesis, args)).job_id), status_code=202)
+
+
+@post("/restore/undo", opt=ADMIN, status_code=202, tags=["backups"], summary="Undo the last restore")
+async def undo_restore(request: ApiRequest, noesis: Wired) -> JobStarted:
+    """Start going back to before the last restore; what was written since comes along."""
+    if noesis.store.previous is None:
+        raise Conflict("There is no restore that could be undone.")
+    await noesis.audit.record(request.auth.actor, "undo started")
+    return await _restore(noesis, {"undo": True, "actor": request.auth.actor})
+
+
+async def _restore(noesis: Noesis, args: JobArgs) -> JobStarted:
+    """Start it, unless another restore or undo is not over yet.  Raises Conflict."""
+    job = await noesis.jobs.enqueue("restore", key="restore", args=args)
+    if job.args != dict(args):
+        raise Conflict("Another restore is under way; wait for its end.")
+    return started(job)
+
+
+@post(
+    "/backups/upload",
+    opt=ADMIN,
+    status_code=201,
+    tags=["backups"],
+    summary="Bring in a backup",
+    description="The body is the archive itself; it is verified before it is listed.",
+    request_max_body_size=None,
+)
+async def upload_backup(request: ApiRequest, noesis: Wired, name: FromQuery[str]) -> BackupView:
+    """Take in an archive that was made elsewhere, or fetched before."""
+    received = await noesis.backups.receive(check_name(name), _pieces(request))
+    await noesis.audit.record(request.auth.actor, "backup uploaded", name)
+    return view(received)
+
+
+async def _pieces(request: ApiRequest) -> AsyncIterator[bytes]:
+    async for piece in request.stream():
+        yield piece
+
+
+HANDLERS = [
+    list_backups,
+    make_backup,
+    fetch_backup,
+    verify_backup,
+    verify_store,
+    restore_backup,
+    undo_restore,
+    upload_backup,
+]

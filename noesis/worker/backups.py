@@ -1,0 +1,123 @@
+"""The jobs of backups, and when they recur."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from noesis.backup.values import Wanted
+from noesis.errors import Cancelled, Conflict, NoesisError
+from noesis.runtime import Noesis
+from noesis.settings import Settings, backup_time
+from noesis.worker.crons import Cron
+from noesis.worker.handlers import Handler, JobContext
+
+_DAY_MS = 86_400_000
+
+
+async def backup(context: JobContext, scheduled: bool = False) -> dict[str, Any]:
+    """Make a backup; progress is in bytes, of which each is read three times."""
+    noesis: Noesis = context.runtime
+    try:
+        made = await noesis.backups.create(
+            scheduled=scheduled, tell=context.progress, cancelled=context.cancelled
+        )
+    except Cancelled as error:
+        return {"cancelled": error.message}
+    except NoesisError as error:
+        await noesis.activity.record("backup", f"No backup was made: {error.message}", level="error")
+        raise
+    await noesis.activity.record("backup", f"{made.name}: {made.memories:,} memories, verified.")
+    return msgspec.to_builtins(made)  # type: ignore[no-any-return]
+
+
+async def verify(context: JobContext, name: str | None = None) -> dict[str, Any]:
+    """Look at all of a backup, or of the live store."""
+    noesis: Noesis = context.runtime
+    work = noesis.backups
+    tell, cancelled = context.progress, context.cancelled
+    try:
+        found = await (
+            work.verify_live(tell, cancelled) if name is None else work.verify(name, tell, cancelled)
+        )
+    except Cancelled as error:
+        return {"cancelled": error.message}
+    if not found.ok:
+        await noesis.activity.record("verify", f"{found.name}: {' '.join(found.problems)}", level="error")
+    return {**msgspec.to_builtins(found), "ok": found.ok}
+
+
+async def restore(
+    context: JobContext,
+    name: str | None = None,
+    undo: bool = False,
+    safety_backup: bool = True,
+    foreign: bool = False,
+    actor: str = "restore",
+    agent: str | None = None,
+    source: str | None = None,
+    ids: list[str] | None = None,
+) -> dict[str, Any]:
+    """Restore a backup, a part of one, or undo the last restore."""
+    noesis: Noesis = context.runtime
+    work, tell, cancelled = noesis.backups, context.progress, context.cancelled
+    wanted = Wanted(agent=agent, source=source, ids=tuple(ids or ()))
+    try:
+        if undo:
+            done: Any = await work.undo(made_for=context.job.id)
+        elif not wanted.whole:
+            done = await work.bring(work.shelf.path(name or ""), wanted, actor, tell, cancelled)
+        else:
+            done = await work.restore(
+                work.shelf.path(name or ""),
+                made_for=context.job.id,
+                safety_backup=safety_backup,
+                foreign=foreign,
+                tell=tell,
+                cancelled=cancelled,
+            )
+    except Cancelled as error:
+        return {"cancelled": error.message}
+    what = "the last restore was undone" if undo else f"restored from {name}"
+    await noesis.activity.record("restore", f"By {actor}: {what}.")
+    return msgspec.to_builtins(done)  # type: ignore[no-any-return]
+
+
+async def drill(context: JobContext) -> dict[str, Any]:
+    """Restore the newest backup beside and compare."""
+    noesis: Noesis = context.runtime
+    try:
+        proven = await noesis.backups.drill(context.progress, context.cancelled)
+    except Cancelled as error:
+        return {"cancelled": error.message}
+    except Conflict as error:
+        return {"nothing": error.message}
+    except NoesisError as error:
+        await noesis.activity.record("drill", f"The drill failed: {error.message}", level="error")
+        raise
+    return msgspec.to_builtins(proven)  # type: ignore[no-any-return]
+
+
+_LONG_S = 12 * 3600.0
+
+HANDLERS = {
+    "backup": Handler(run=backup, timeout_s=_LONG_S, max_attempts=3, concurrency=1),
+    "verify": Handler(run=verify, timeout_s=_LONG_S, max_attempts=3, concurrency=1),
+    "restore": Handler(run=restore, timeout_s=_LONG_S, max_attempts=3, concurrency=1),
+    "drill": Handler(run=drill, timeout_s=_LONG_S, max_attempts=3, concurrency=1),
+}
+
+
+def crons(settings: Settings) -> tuple[Cron, ...]:
+    """The daily backup and the drill, as far as they are wanted."""
+    found: list[Cron] = []
+    daily_at = backup_time(settings)
+    if daily_at is not None:
+        found.append(
+            Cron(name="backup", job="backup", key="backup", daily_at=daily_at, args={"scheduled": True})
+        )
+    if settings.backup_drill_days:
+        every_ms = settings.backup_drill_days * _DAY_MS
+        found.append(Cron(name="drill", job="drill", key="drill", every_ms=every_ms))
+    return tuple(found)
