@@ -62,6 +62,7 @@ from noesis.ranking.fusion import Fusion, decode
 from noesis.reading import FileReader
 from noesis.redacting import Redacting
 from noesis.refusals import Refusals
+from noesis.related import Related
 from noesis.scanning import Scanning
 from noesis.search import Search
 from noesis.settings import Settings
@@ -141,6 +142,7 @@ class Noesis(msgspec.Struct, kw_only=True):
     uses: Uses
     usage: Usage
     duplicates: Duplicates
+    related: Related
     statistics: Statistics
     growth: Growth
     jobs: Jobs
@@ -294,6 +296,7 @@ def _wired(
         uses=uses,
         usage=Usage(uses, store, now_ms),
         duplicates=Duplicates(store, findings, superseding, uses, now_ms),
+        related=Related(store, now_ms),
         statistics=statistics,
         growth=Growth(store, now_ms),
         jobs=opened.jobs,

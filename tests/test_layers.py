@@ -85,6 +85,7 @@ LAYERS: dict[str, set[str]] = {
         "reading",
         "redacting",
         "reembedding",
+        "related",
         "retention",
         "rows",
         "scanning",

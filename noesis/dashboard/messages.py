@@ -41,6 +41,7 @@ MESSAGES = {
     "seen": Message("It is counted no longer."),
     "ended-before": Message("It had ended before.", is_error=True),
     "runs-already": Message("The same work is waiting or running already.", is_error=True),
+    "revoked": Message("The token is worthless from now on."),
     "retried": Message("Its vector will be tried again in a moment."),
 }
 

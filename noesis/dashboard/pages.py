@@ -7,6 +7,7 @@ from litestar.types import ControllerRouterHandler
 
 from noesis.dashboard import (
     activity_page,
+    agents_page,
     docs_page,
     entry,
     inbox_page,
@@ -23,6 +24,7 @@ PAGES = [
     *memory_pages.HANDLERS,
     *inbox_page.HANDLERS,
     *sources_page.HANDLERS,
+    *agents_page.HANDLERS,
     *activity_page.HANDLERS,
     *docs_page.HANDLERS,
     *entry.HANDLERS,

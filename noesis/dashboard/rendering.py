@@ -31,6 +31,7 @@ NAVIGATION = (
     NavEntry("search", "Search", "/", "s"),
     NavEntry("inbox", "Inbox", "/inbox", "i"),
     NavEntry("sources", "Sources", "/sources", "o"),
+    NavEntry("agents", "Agents", "/agents", "a"),
     NavEntry("activity", "Activity", "/activity", "t", "failed"),
     NavEntry("docs", "API docs", "/docs", "d"),
 )
