@@ -22,6 +22,8 @@ from tests.store.rows import make_row, unit_vector
 from tests.support import NOW
 
 HOUR = 3600.0
+WIDTH = 384
+"""As wide as the vectors of the embedder that ships."""
 
 
 class Broken:
@@ -61,14 +63,14 @@ async def search_until(done: asyncio.Event, store: Store) -> int:
     count = 0
     while not done.is_set():
         near, words, rows = await asyncio.gather(
-            store.active.nearest(unit_vector(1), EVERYTHING, 5),
+            store.active.nearest(unit_vector(1, WIDTH), EVERYTHING, 5),
             store.active.matching("memory number", equals(Column.AGENT_ID, "alpha"), 5),
             store.active.count(EVERYTHING),
         )
         assert len(near[0]) == len(words[0]) == 5
         assert rows >= 10
         count += 1
-        await asyncio.sleep(0.01)
+        await asyncio.sleep(0.25)
     return count
 
 
@@ -82,7 +84,7 @@ async def test_the_disk_stays_bounded_while_many_write_and_search(
     """So many single writes and as many updates; upkeep comes by now and then, and fails the first two times."""
     broken = Broken(2)
     monkeypatch.setattr(upkeep, "optimize", broken)
-    rows = [make_row(n, vector=unit_vector(n)) for n in range(number)]
+    rows = [make_row(n, vector=unit_vector(n, WIDTH)) for n in range(number)]
     await asyncio.gather(*(store.submit(Put(row)) for row in rows[:10]))
     done = asyncio.Event()
     searches = asyncio.create_task(search_until(done, store))
@@ -100,7 +102,7 @@ async def test_the_disk_stays_bounded_while_many_write_and_search(
     await asyncio.sleep(upkeep._PRUNE_SOON.total_seconds() + 0.5)
     await store.maintain(force=True)
     done.set()
-    assert await searches > 10
+    assert await searches > 3
     fresh = await Store.open(tmp_path / "fresh", now_ms=lambda: NOW)
     await asyncio.gather(*(fresh.submit(Put(row)) for row in changed))
     await fresh.close()
