@@ -1,7 +1,7 @@
 # The commands of this repository. Each sets up what it needs; only `make run` and `make test` need knowing.
 SHELL := /bin/bash
 .DEFAULT_GOAL := run
-.PHONY: run test lint unit integration browser plugin torture bench bench-retrieval bench-multilingual bench-peers bench-scale bench-steps bench-weights stack lock pictures
+.PHONY: run test lint unit integration browser plugin plugin-old torture bench bench-retrieval bench-multilingual bench-peers bench-scale bench-steps bench-weights stack lock pictures
 
 DATA ?= $(or $(NOESIS_DATA),data)
 PORT ?= $(or $(NOESIS_PORT),8787)
@@ -29,6 +29,11 @@ integration browser plugin torture: SELECT = $@
 unit integration browser plugin torture:
 	@tools/setup test
 	@$(BIN)/python -m pytest -m "$(SELECT)" $(ARGS)
+
+plugin-old:  ## the plugin with an OpenClaw of before 2026.8
+	@tools/setup test
+	@tools/setup plugin-old
+	@$(BIN)/python -m pytest tests/plugin/test_old_host.py $(ARGS)
 
 bench:  ## speed; bench-retrieval and bench-multilingual measure how well search finds
 	@tools/setup test

@@ -30,7 +30,12 @@ REGISTRY_HOSTS = [
 ]
 PLACES = [f"{ROOT}/", "/".join(("", "Users", ""))]
 UNFINISHED = re.compile("|".join(rf"\b{a}{b}\b" for a, b in (("TO", "DO"), ("FIX", "ME"), ("XX", "X"))))
-LOCKS = ("requirements.lock", "requirements-multilingual.lock", "requirements-dev.lock", "package-lock.json")
+NPM_LOCKS = (
+    "package-lock.json",
+    "tests/plugin/hosts/2026.6.11/package-lock.json",
+    "tests/plugin/hosts/2026.9.6/package-lock.json",
+)
+LOCKS = ("requirements.lock", "requirements-multilingual.lock", "requirements-dev.lock", *NPM_LOCKS)
 
 # Files of web/static that are our own; every other one is somebody's work and stands in THIRD_PARTY.md.
 OURS = {"app.css", "keys.js", "favicon.svg"}
@@ -102,10 +107,11 @@ def test_lock_files_hold_hashes_and_no_addresses(name: str) -> None:
     assert "sha256:" in lock or "sha512-" in lock
 
 
-def test_every_locked_npm_package_has_a_hash() -> None:
-    packages = json.loads((ROOT / "package-lock.json").read_text(encoding="utf-8"))["packages"]
-    unhashed = [name for name, package in packages.items() if name and "integrity" not in package]
-    assert [name for name in unhashed if not packages[name].get("inBundle")] == []
+@pytest.mark.parametrize("name", NPM_LOCKS)
+def test_every_locked_npm_package_has_a_hash(name: str) -> None:
+    packages = json.loads((ROOT / name).read_text(encoding="utf-8"))["packages"]
+    unhashed = [key for key, package in packages.items() if key and "integrity" not in package]
+    assert [key for key in unhashed if not packages[key].get("inBundle")] == []
 
 
 def requirements(name: str) -> set[str]:

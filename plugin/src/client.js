@@ -78,7 +78,8 @@ function quietly(text) {
 function failureOf(error, { signal, timeoutMs }, deadline) {
   if (signal?.aborted) return new NoesisError("aborted", "The call was given up.", { cause: error });
   if (deadline.aborted) {
-    return new NoesisError("unavailable", `Noesis did not answer within ${timeoutMs} ms.`, { cause: error });
+    const about = { code: "timeout", cause: error };
+    return new NoesisError("unavailable", `Noesis did not answer within ${timeoutMs} ms.`, about);
   }
   const why = error?.code ?? error?.message ?? "no connection";
   return new NoesisError("unavailable", `Noesis cannot be reached (${why}).`, { cause: error });

@@ -10,8 +10,7 @@ const MAY_SUCCEED_LATER = new Set([403, 408, 409, 425, 429, 507]);
  * what waits, oldest first, and `probe()` finds out whether Noesis is back.
  */
 export function createDelivery({ client, breaker, spool, logger, commitTimeoutMs }) {
-  const send = (entry, timeoutMs) =>
-    client.call("POST", "/api/v1/context/turns", { agent: entry.agent, body: entry.body, timeoutMs });
+  const underway = new Map();
 
   async function take(entry) {
     const name = await spool.put(entry).catch((error) => {
@@ -21,15 +20,24 @@ export function createDelivery({ client, breaker, spool, logger, commitTimeoutMs
     if (name === null) {
       // Nothing holds it but this call: an error makes the host keep it.
       await send(entry, commitTimeoutMs);
-    } else if (breaker.allows()) {
-      await handOver(name, entry, commitTimeoutMs);
+    } else if (breaker.since === null) {
+      // A reply waits for its turn's end: past the limit the turn is on its way without it.
+      await within(commitTimeoutMs, handOver(name, entry));
     }
   }
 
+  const send = (entry, timeoutMs) =>
+    client.call("POST", "/api/v1/context/turns", { agent: entry.agent, body: entry.body, timeoutMs });
+
   /** Send one turn and let go of it; false when Noesis cannot be had now. */
-  async function handOver(name, entry, timeoutMs) {
+  function handOver(name, entry) {
+    if (!underway.has(name)) underway.set(name, sent(name, entry).finally(() => underway.delete(name)));
+    return underway.get(name);
+  }
+
+  async function sent(name, entry) {
     try {
-      await send(entry, timeoutMs);
+      await send(entry, BACKGROUND_TIMEOUT_MS);
       breaker.succeeded();
     } catch (error) {
       breaker.failed(error);
@@ -51,7 +59,7 @@ export function createDelivery({ client, breaker, spool, logger, commitTimeoutMs
     for (const name of await spool.names()) {
       const entry = await spool.get(name);
       if (isStopped()) return;
-      if (entry !== null && !(await handOver(name, entry, BACKGROUND_TIMEOUT_MS))) return;
+      if (entry !== null && !(await handOver(name, entry))) return;
     }
   }
 
@@ -68,4 +76,14 @@ export function createDelivery({ client, breaker, spool, logger, commitTimeoutMs
   }
 
   return { take, flush, probe };
+}
+
+/** Wait for it, but no longer; what becomes of it later is told by itself. */
+async function within(ms, promise) {
+  let timer;
+  const over = new Promise((resolve) => {
+    timer = setTimeout(resolve, ms);
+  });
+  await Promise.race([promise.catch(() => false), over]);
+  clearTimeout(timer);
 }

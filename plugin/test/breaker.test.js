@@ -23,6 +23,18 @@ test("one failure opens it, and one caller after each rest may try", () => {
   assert.deepEqual([breaker.allows(), breaker.allows()], [true, false]);
 });
 
+test("after a missed deadline the next caller may try at once, and one after each rest from then on", () => {
+  const { clock, breaker } = breakerAt();
+  const late = new NoesisError("unavailable", "too late", { code: "timeout" });
+  breaker.failed(late);
+  assert.notEqual(breaker.since, null);
+  assert.deepEqual([breaker.allows(), breaker.allows()], [true, false]);
+  breaker.failed(late);
+  assert.equal(breaker.allows(), false);
+  clock.now += 1000;
+  assert.equal(breaker.allows(), true);
+});
+
 test("the rest doubles up to ten seconds", () => {
   const { clock, breaker } = breakerAt();
   for (const rest of [1000, 2000, 4000, 8000, 10_000, 10_000]) {

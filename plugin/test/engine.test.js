@@ -105,9 +105,9 @@ test("an accepted turn is handed over and no copy stays", async (t) => {
   assert.deepEqual(await spool.names(), []);
 });
 
-test("while Noesis is away a turn waits on the disk and the reply does not", async (t) => {
-  const { engine, spool, logger, breaker, delivery, requests } = await engineWith(t, (_, number) =>
-    number === 1 ? null : { status: 202, json: {} }, { commitTimeoutMs: 200 },
+test("while Noesis is away turns wait on the disk, and are handed over once and in order", async (t) => {
+  const { engine, spool, logger, delivery, breaker, requests } = await engineWith(t, (_, number) =>
+    number === 1 ? { status: 503, json: {} } : { status: 202, json: {} },
   );
   for (const key of ["a", "b", "c"]) await engine.commitTurn(acceptedTurn({ advancementKey: key }));
   assert.deepEqual([(await spool.names()).length, requests.length, logger.lines.length], [3, 1, 1]);
@@ -115,6 +115,18 @@ test("while Noesis is away a turn waits on the disk and the reply does not", asy
   await delivery.flush();
   assert.deepEqual(requests.slice(1).map(({ body }) => body.advancement_key), ["a", "b", "c"]);
   assert.deepEqual(await spool.names(), []);
+});
+
+test("a turn that takes long is on its way without the reply", async (t) => {
+  let answer;
+  const slow = new Promise((resolve) => (answer = resolve));
+  const { engine, spool, logger } = await engineWith(t, () => slow, { commitTimeoutMs: 100 });
+  assert.deepEqual(await engine.commitTurn(acceptedTurn()), { status: "committed" });
+  assert.equal((await spool.names()).length, 1);
+  answer({ status: 202, json: {} });
+  const until = Date.now() + 5000;
+  while ((await spool.names()).length > 0 && Date.now() < until) await new Promise((done) => setTimeout(done, 20));
+  assert.deepEqual([await spool.names(), logger.lines], [[], []]);
 });
 
 test("heartbeats are dropped", async (t) => {
