@@ -77,6 +77,7 @@ LAYERS: dict[str, set[str]] = {
         "importing",
         "inbox",
         "indexing",
+        "latencies",
         "lifetimes",
         "metrics",
         "mirroring",
@@ -151,6 +152,7 @@ BETWEEN_ENTRY_POINTS = {
     ("cli", "source_commands"),
     ("client", "api.app"),  # without a server, the command line speaks to the application itself
     ("commands", "client"),
+    ("dashboard", "api.plugin_package"),  # how the plugin is fetched is one address
     ("dashboard", "api.access"),  # pages and API have one guard
     ("dashboard", "api.problems"),  # and one way to tell of an error
     ("dashboard.activity_page", "worker.crons"),  # the page shows the schedule that the worker keeps

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import html
+from pathlib import Path
 from typing import Any
 
 import httpx
 
 from noesis.dashboard.api_reference import curl, groups, kind_of, sample_value
+from noesis.dashboard.openclaw_commands import TOKEN_COMMAND, openclaw_commands
 from noesis.memory import Role
 from noesis.runtime import Noesis
+
+ROOT = Path(__file__).resolve().parents[2]
 
 DOCUMENT: dict[str, Any] = {
     "components": {
@@ -87,3 +92,16 @@ async def test_a_token_reads_it_too_and_a_stranger_does_not(
     assert with_token.status_code == 200
     assert (await visitor.get("/docs")).headers["location"] == "/login?next=/docs"
     assert (await visitor.get("/docs", headers={"authorization": "Bearer nse_x_y"})).status_code == 401
+
+
+async def test_the_page_shows_how_to_connect_openclaw_to_this_server(admin: httpx.AsyncClient) -> None:
+    text = html.unescape((await admin.get("/docs")).text)
+    assert openclaw_commands("http://localhost") in text
+    assert TOKEN_COMMAND in text
+
+
+def test_both_readmes_have_the_pages_commands() -> None:
+    commands = openclaw_commands("http://127.0.0.1:8787")
+    blocks = {"README.md": f"{TOKEN_COMMAND}\n{commands}", "plugin/README.md": commands}
+    for name, block in blocks.items():
+        assert f"```sh\n{block}\n```" in (ROOT / name).read_text(encoding="utf-8")
