@@ -1,6 +1,6 @@
 // The context engine: memories into the prompt, accepted turns out to Noesis.  It never throws into a reply.
 
-import { agentName, hostAgentOf } from "./identity.js";
+import { agentName, hostAgentOf, isIncognito } from "./identity.js";
 import { acceptedTurn, endedTurn, textOf } from "./turns.js";
 
 const CHARS_PER_TOKEN = 4;
@@ -39,13 +39,13 @@ export function engineFactory({ settings, client, breaker, delivery, host, profi
       return { messages: params.messages, estimatedTokens, ...(addition && { systemPromptAddition: addition }) };
     }
 
-    async function recall(agent, prompt, { sessionId, tokenBudget }) {
+    async function recall(agent, prompt, { sessionId, sessionKey, tokenBudget }) {
       if (!isOn || agent === null || !breaker.allows()) return "";
       const timeoutMs = settings.assembleTimeoutMs;
       const budget = Math.min(settings.assembleMaxTokens, Math.floor((tokenBudget ?? Infinity) / 10));
       const body = {
-        prompt,
-        session_id: sessionId,
+        // What is said in private stays here: such a prompt gets the standing memories only.
+        ...(!isIncognito(sessionKey) && { prompt, session_id: sessionId }),
         token_budget: Math.max(budget, 1),
         deadline_ms: Math.max(timeoutMs - WAY_MS, 50),
       };
@@ -65,9 +65,12 @@ export function engineFactory({ settings, client, breaker, delivery, host, profi
       return host.memoryPrompt({ availableTools: tools, citationsMode, agentSessionKey: sessionKey }) ?? "";
     }
 
-    async function handOver(turn) {
+    async function handOver(params, entryOf) {
+      const agent = agentOf(params);
       isHandedOver = true;
-      if (isOn && turn !== null) await delivery.take(turn);
+      if (!isOn || agent === null || isIncognito(params.sessionKey)) return;
+      const turn = entryOf(agent, params);
+      if (turn !== null) await delivery.take(turn);
     }
 
     return {
@@ -86,13 +89,11 @@ export function engineFactory({ settings, client, breaker, delivery, host, profi
       ingest: async () => ({ ingested: false }),
       compact: (params) => host.compact(params),
       async commitTurn(params) {
-        const agent = agentOf(params);
-        await handOver(agent === null ? null : acceptedTurn(agent, params));
+        await handOver(params, acceptedTurn);
         return { status: "committed" };
       },
       async afterTurn(params) {
-        const agent = agentOf(params);
-        if (!isHandedOver) await handOver(agent === null ? null : endedTurn(agent, params)).catch(() => {});
+        if (!isHandedOver) await handOver(params, endedTurn).catch(() => {});
       },
       dispose: async () => asked.clear(),
     };
@@ -103,7 +104,7 @@ function lengthOf(messages) {
   let chars = 0;
   for (const { content } of messages) {
     if (typeof content === "string") chars += content.length;
-    else for (const block of content ?? []) chars += sizeOf(block);
+    else if (Array.isArray(content)) for (const block of content) chars += sizeOf(block);
   }
   return chars;
 }

@@ -29,6 +29,11 @@ export function hostAgentOf({ agentId, sessionKey, agentDir } = {}) {
   return dir ? dir[1] : null;
 }
 
+/** Whether a conversation is one that the host keeps off the disk, by the mark in its session's key. */
+export function isIncognito(sessionKey) {
+  return typeof sessionKey === "string" && /^agent:[^:]+:[^:]+:incognito-/.test(sessionKey);
+}
+
 /** The profile that OpenClaw runs under, null for none: as it was named, or as its state folder is called. */
 export function profileOf(named, stateDir) {
   const profile = (named ?? "").trim();

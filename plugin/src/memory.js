@@ -1,13 +1,15 @@
 // What the memory slot adds to the system prompt: which tools remember, and when to use them.
 
 /**
- * The memory capability.  It has no `runtime`: with one, the host would leave MEMORY.md and USER.md out of
- * every prompt.  The tools are named even when none is listed, since a host may keep them behind a search.
+ * Fill the memory slot.  The capability has no `runtime`: with one, the host would leave MEMORY.md and USER.md
+ * out of every prompt.  Hosts of early 2026.4 take the section of the prompt alone.
  */
-export function memoryCapability() {
-  return { promptBuilder };
+export function registerMemory(api) {
+  if (api.registerMemoryCapability) api.registerMemoryCapability({ promptBuilder });
+  else api.registerMemoryPromptSection?.(promptBuilder);
 }
 
+/** The tools are named even when none is listed, since a host may keep them behind a search. */
 function promptBuilder({ availableTools } = {}) {
   const has = (name) => !availableTools?.size || availableTools.has(name) || availableTools.has("tool_call");
   const lines = ["## Memory (Noesis)"];

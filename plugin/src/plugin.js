@@ -9,7 +9,7 @@ import { createDelivery } from "./delivery.js";
 import { engineFactory } from "./engine.js";
 import { ownProfile, ownStateDir } from "./environment.js";
 import { profileOf } from "./identity.js";
-import { memoryCapability } from "./memory.js";
+import { registerMemory } from "./memory.js";
 import { createService } from "./service.js";
 import { createSpool } from "./spool.js";
 import { registerTools } from "./tools/registering.js";
@@ -46,7 +46,7 @@ function register(api, host) {
   const delivery = createDelivery({ client, breaker, spool, logger, commitTimeoutMs });
   const shared = { settings, client, breaker, delivery, profile };
 
-  api.registerMemoryCapability(memoryCapability());
+  registerMemory(api);
   api.registerContextEngine(ID, engineFactory({ ...shared, host, version: VERSION }));
   registerTools(api, shared);
   api.registerService(createService({ delivery, breaker, settings, logger, close: client.close }));

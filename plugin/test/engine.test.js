@@ -129,6 +129,16 @@ test("a turn that takes long is on its way without the reply", async (t) => {
   assert.deepEqual([await spool.names(), logger.lines], [[], []]);
 });
 
+test("what is said in private is neither kept nor sent", async (t) => {
+  const { engine, requests, spool } = await engineWith(t, () => block("x"));
+  const sessionKey = "agent:main:dashboard:incognito-1234";
+  await engine.commitTurn(acceptedTurn({ sessionKey }));
+  await engine.afterTurn({ sessionId: "s", sessionKey, messages: acceptedTurn().messages, prePromptMessageCount: 0 });
+  assert.deepEqual([requests.length, await spool.names()], [0, []]);
+  await engine.assemble({ ...ASK, sessionKey });
+  assert.deepEqual(requests[0].body, { token_budget: 2000, deadline_ms: 9800 });
+});
+
 test("heartbeats are dropped", async (t) => {
   const { engine, requests, spool } = await engineWith(t, () => ({ status: 202, json: {} }));
   await engine.commitTurn(acceptedTurn({ isHeartbeat: true }));

@@ -51,3 +51,12 @@ test("no config at all is no error: a prompt goes on, a service says what is mis
   api.taken.services[0].stop();
   assert.equal(api.logger.lines.length, 1);
 });
+
+test("a host that knows no capabilities gets the section of the prompt alone", () => {
+  const api = hostApi({});
+  const sections = [];
+  delete api.registerMemoryCapability;
+  api.registerMemoryPromptSection = (section) => sections.push(section);
+  plugin.register(api);
+  assert.match(sections[0]({ availableTools: new Set() }).join("\n"), /memory_search/);
+});
