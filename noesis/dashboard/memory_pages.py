@@ -10,6 +10,7 @@ from noesis.dashboard import edit_form
 from noesis.dashboard.edit_form import EditForm
 from noesis.dashboard.forms import MAX_FORM_BYTES, read_form
 from noesis.dashboard.history_rows import MOST_SHOWN, history_rows
+from noesis.dashboard.kin import kin_of
 from noesis.dashboard.markdown import render
 from noesis.dashboard.presenters import detail
 from noesis.dashboard.rendering import PageRequest, page, see
@@ -54,6 +55,7 @@ async def show_memory(request: PageRequest, noesis: Wired, memory_id: FromPath[s
         verdict_words=_VERDICTS,
         history=history_rows(history.events, noesis.now_ms()),
         older=history.cursor is not None,
+        kin=await kin_of(request.auth, noesis, memory),
     )
 
 

@@ -40,6 +40,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     parts: tuple[Part, ...] = ()
     together: str | None = None
     notes: tuple[str, ...] = ()
+    superseded_by: str | None = None
 
 
 class Detail(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,6 +95,7 @@ def hit_row(hit: SearchHit, query: str, now_ms: int) -> Row:
     return msgspec.structs.replace(
         row(hit.memory, query, now_ms),
         score=f"{hit.score:.2f}",
+        superseded_by=hit.superseded_by,
         parts=() if hit.explanation is None else parts(hit.explanation),
         together=None if hit.explanation is None else together(hit.explanation, hit.score),
         notes=() if hit.explanation is None else notes(hit.explanation),
