@@ -51,6 +51,7 @@ from noesis.inbox import Inbox
 from noesis.indexing import Indexing
 from noesis.jobs import Jobs
 from noesis.ledger import Ledger
+from noesis.latencies import Latencies
 from noesis.lifetimes import Lifetimes
 from noesis.metrics import Metrics
 from noesis.mirroring import Mirror
@@ -145,6 +146,7 @@ class Noesis(msgspec.Struct, kw_only=True):
     related: Related
     statistics: Statistics
     growth: Growth
+    latencies: Latencies
     jobs: Jobs
     activity: ActivityLog
     tokens: Tokens
@@ -202,6 +204,7 @@ async def open_runtime(
             await opened.activity.record("recovery", said_of(store.dropped), level="warning")
         noesis = _wired(opened, admin, settings, fusion, os.environ if environ is None else environ)
         stack.push_async_callback(noesis.uses.close)
+        stack.push_async_callback(noesis.latencies.close)
         stack.push_async_callback(noesis.context.recalling.close)
         await noesis.backups.settle()
         yield noesis
@@ -299,6 +302,7 @@ def _wired(
         related=Related(store, now_ms),
         statistics=statistics,
         growth=Growth(store, now_ms),
+        latencies=Latencies(control, now_ms),
         jobs=opened.jobs,
         activity=opened.activity,
         tokens=Tokens(control, now_ms),

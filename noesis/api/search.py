@@ -20,6 +20,7 @@ async def search(request: ApiRequest, noesis: Wired, data: JSONBody[SearchReques
     result = await noesis.search.search(request.auth, data.to_query(noesis.settings.top_k))
     note_found(request.auth, noesis, result)
     noesis.metrics.searched(result.timings.total)
+    noesis.latencies.note(result.timings.total)
     return search_answer(result)
 
 
@@ -31,6 +32,7 @@ async def search_archive(request: ApiRequest, noesis: Wired, data: JSONBody[Sear
     result = await noesis.search.search(request.auth, query)
     note_found(request.auth, noesis, result)
     noesis.metrics.searched(result.timings.total)
+    noesis.latencies.note(result.timings.total)
     return search_answer(result)
 
 

@@ -15,6 +15,7 @@ from noesis.dashboard import (
     searching,
     sources_page,
     static,
+    stats_page,
 )
 from noesis.dashboard.counts import count_waiting
 from noesis.dashboard.error_pages import ERROR_HANDLERS
@@ -25,6 +26,7 @@ PAGES = [
     *inbox_page.HANDLERS,
     *sources_page.HANDLERS,
     *agents_page.HANDLERS,
+    *stats_page.HANDLERS,
     *activity_page.HANDLERS,
     *docs_page.HANDLERS,
     *entry.HANDLERS,

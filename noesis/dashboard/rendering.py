@@ -32,6 +32,7 @@ NAVIGATION = (
     NavEntry("inbox", "Inbox", "/inbox", "i"),
     NavEntry("sources", "Sources", "/sources", "o"),
     NavEntry("agents", "Agents", "/agents", "a"),
+    NavEntry("stats", "Stats", "/stats", "n"),
     NavEntry("activity", "Activity", "/activity", "t", "failed"),
     NavEntry("docs", "API docs", "/docs", "d"),
 )
