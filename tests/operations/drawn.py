@@ -87,6 +87,7 @@ edits = st.builds(
     ttl_days=st.just(UNSET) | ttls,
 ).filter(lambda edit: edit != Edit())
 new_texts = st.builds(Edit, text=texts)
+pins = st.builds(Edit, pinned=st.booleans(), memory_type=st.just(UNSET) | kinds)
 
 _SINGLE = (
     st.builds(MemoryFilter, memory_types=st.lists(kinds, min_size=1, max_size=3, unique=True).map(tuple)),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 
 import msgspec
 from msgspec import UNSET
 
+from noesis.cleaning import Cleaned
 from noesis.editing import Edit
 from noesis.memory import (
     DELETED,
@@ -27,6 +29,12 @@ from noesis.memory import (
 
 AGENTS = frozenset({"alpha", "beta", "gamma"})
 DEFAULT_TTL_DAYS = 90.0
+DAY_MS = 86_400_000
+ARCHIVE_TTL_MS = 365 * DAY_MS
+DELETED_KEEP_MS = 30 * DAY_MS
+AWAY_MS = 30 * DAY_MS
+ASK_FROM = 20
+MOST_SHARE = 0.5
 CANDIDATES = 60
 """So many rows each leg of a search may bring from a table: with more that fit, some may be missing."""
 
@@ -100,6 +108,7 @@ class Model:
     def __init__(self, now_ms: Callable[[], int]) -> None:
         self._now_ms = now_ms
         self.memories: dict[str, Remembered] = {}
+        self.believed: int | None = None
 
     def live(self) -> list[Remembered]:
         """Every agent's memories that are neither archived nor expired."""
@@ -147,6 +156,10 @@ class Model:
             values["tags"] = edit.tags
         if edit.ttl_days is not UNSET:
             values["expires_at"] = _expiry(edit.ttl_days, self._now_ms())
+        if edit.pinned is True:
+            values["expires_at"] = NEVER
+        elif edit.pinned is False and old.expires_at == NEVER:
+            values["expires_at"] = _expiry(DEFAULT_TTL_DAYS, self._now_ms())
         kind = old.kind if edit.memory_type is UNSET else edit.memory_type
         by_hand = old.by_hand if edit.priority is UNSET else edit.priority is not None
         priority = edit.priority if isinstance(edit.priority, int) else old.priority
@@ -164,10 +177,36 @@ class Model:
             expires_at = _expiry(DEFAULT_TTL_DAYS, self._now_ms())
         self._change(memory_id, archived_at=None, reason=None, expires_at=expires_at)
 
-    def archive(self, memory_id: str) -> None:
-        """What a clean-up does to an expired memory."""
-        memory = self.memories[memory_id]
-        self._keep(msgspec.structs.replace(memory, archived_at=self._now_ms(), reason=EXPIRED))
+    def restore(self, memory_id: str, ttl_days: float | None) -> None:
+        """Back from the archive, or alive again, with a new life."""
+        expires_at = _expiry(DEFAULT_TTL_DAYS if ttl_days is None else ttl_days, self._now_ms())
+        self._change(memory_id, archived_at=None, reason=None, expires_at=expires_at)
+
+    def clean(self, *, confirm: bool) -> Cleaned:
+        """What is over goes to the archive and what lay there too long is gone, unless it looks wrong."""
+        now = self._now_ms()
+        expired, due = self.expired(), [memory for memory in self.memories.values() if _is_due(memory, now)]
+        doubtful = self.believed is not None and not -3_600_000 <= now - self.believed <= AWAY_MS
+        if doubtful and not confirm:
+            return Cleaned(state="needs confirmation", held=len(expired), held_purge=len(due))
+        self.believed = now
+        active = [memory for memory in self.memories.values() if memory.archived_at is None]
+        held = [] if confirm else _suspicious(expired, active)
+        old = [memory for memory in due if memory.reason != DELETED]
+        held_due = [] if confirm else _suspicious(old, self.archived())
+        for memory in expired:
+            if memory not in held:
+                self._change(memory.id, archived_at=now, reason=EXPIRED)
+        for memory in due:
+            if memory not in held_due:
+                del self.memories[memory.id]
+        return Cleaned(
+            state="needs confirmation" if held or held_due else "done",
+            archived=len(expired) - len(held),
+            purged=len(due) - len(held_due),
+            held=len(held),
+            held_purge=len(held_due),
+        )
 
     def fill(self) -> None:
         """Every vector that was missing is there."""
@@ -265,9 +304,21 @@ def _candidates(memories: list[Remembered], query: SearchQuery, *, meaning: bool
     return Expected(tuple(both.values()), most <= CANDIDATES)
 
 
+def _is_due(memory: Remembered, now: int) -> bool:
+    """Whether its time in the archive is over."""
+    keep = DELETED_KEEP_MS if memory.reason == DELETED else ARCHIVE_TTL_MS
+    return memory.archived_at is not None and memory.archived_at <= now - keep
+
+
+def _suspicious(some: list[Remembered], of: list[Remembered]) -> list[Remembered]:
+    """Those of agents of whose memories they are too many."""
+    counts, totals = Counter(memory.agent for memory in some), Counter(memory.agent for memory in of)
+    return [m for m in some if counts[m.agent] >= ASK_FROM and counts[m.agent] > totals[m.agent] * MOST_SHARE]
+
+
 def _repeats(new: Remembered, old: Remembered) -> bool:
     return (new.text, new.origin) == (old.text, old.origin)
 
 
 def _expiry(ttl_days: float, now: int) -> int:
-    return NEVER if ttl_days == 0 else now + round(ttl_days * 86_400_000)
+    return NEVER if ttl_days == 0 else now + round(ttl_days * DAY_MS)

@@ -9,6 +9,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, TypeVar
 
+import msgspec
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
@@ -41,8 +42,8 @@ from noesis.memory import (
     SearchResult,
 )
 from noesis.runtime import Noesis
+from noesis.store import Table
 from tests.operations import drawn
-from tests.operations.expire import archive_all
 from tests.operations.model import AGENTS, Expected, Model, Refused, Remembered, readable, seen
 from tests.support import Clock, Product, WordEmbedder, running
 
@@ -56,6 +57,16 @@ ENVIRON = {
 }
 CROWD_SIZE = 300
 EVERYBODY = Scope(None, Role.ADMIN)
+
+
+class Killed(Exception):
+    """The process is gone."""
+
+
+async def killed(_table: Table, ids: Sequence[str]) -> None:
+    """The step of a write at which the process is killed."""
+    if ids:
+        raise Killed
 
 
 class MemoryMachine(RuleBasedStateMachine):
@@ -74,10 +85,13 @@ class MemoryMachine(RuleBasedStateMachine):
         self.model = Model(self.clock)
         self.has_crowd = False
         self.touched: str | None = None
+        self.owners: dict[str, str] = {}
+        self.abandoned: list[AsyncExitStack] = []
         self.run(self._open())
 
     def teardown(self) -> None:
-        self.run(self.stack.aclose())
+        for stack in (self.stack, *self.abandoned):
+            self.run(stack.aclose())
         self.runner.close()
         self.directory.cleanup()
 
@@ -89,6 +103,7 @@ class MemoryMachine(RuleBasedStateMachine):
     def index(self, agent: str, new: NewMemory) -> str:
         answer = self.run(self.noesis.indexing.index(Scope(agent), new))
         self.model.index(agent, new, answer, pending=self.embedder.down)
+        self.owners[answer.id] = agent
         self._is_as_expected(self.run(self.noesis.browsing.get(Scope(agent), answer.id)))
         return answer.id
 
@@ -102,7 +117,7 @@ class MemoryMachine(RuleBasedStateMachine):
         self.has_crowd = True
         return multiple(*self._index_many(agent, drawn.crowd(CROWD_SIZE, ttl_days))[:3])
 
-    @rule(memory_id=stored, edit=drawn.edits | drawn.new_texts, caller=drawn.owner_or_any)
+    @rule(memory_id=stored, edit=drawn.edits | drawn.new_texts | drawn.pins, caller=drawn.owner_or_any)
     def edit(self, memory_id: str, edit: Edit, caller: Scope | None) -> None:
         call = self.noesis.editing.edit(self._caller(memory_id, caller), memory_id, edit)
         if not self._is_mine(memory_id, caller) or self._of(memory_id).reason == DELETED:
@@ -162,13 +177,42 @@ class MemoryMachine(RuleBasedStateMachine):
             assert self.run(call) == Filled(embedded=waiting, failed=0, waiting=0)
             self.model.fill()
 
+    @rule(confirm=st.booleans())
+    def clean_up(self, confirm: bool) -> None:
+        """Archive what expired and purge what lay in the archive for long enough, as far as it goes unasked."""
+        done = self.run(self.noesis.retention.cleaning.run(None, confirm=confirm))
+        assert bool(done.reasons) == (done.state == "needs confirmation")
+        assert msgspec.structs.replace(done, reasons=()) == self.model.clean(confirm=confirm)
+
+    @rule(
+        memory_ids=st.lists(stored, min_size=1, max_size=4, unique=True),
+        ttl_days=st.none() | drawn.ttls,
+        caller=drawn.owner_or_any,
+    )
+    def bring_back_from_the_archive(
+        self, memory_ids: list[str], ttl_days: float | None, caller: Scope | None
+    ) -> None:
+        scope = self._caller(memory_ids[0], caller)
+        results = self.run(self.noesis.retention.archiving.restore(scope, memory_ids, ttl_days))
+        assert [each.id for each in results] == memory_ids
+        for memory_id, result in zip(memory_ids, results, strict=True):
+            assert result.outcome == self._outcome(memory_id, scope)
+            if result.outcome == "restored":
+                self.model.restore(memory_id, ttl_days)
+                self._is_as_expected(self.run(self.noesis.browsing.get(scope, memory_id)))
+
     @precondition(lambda self: self.model.expired())
     @rule()
-    def archive_what_expired(self) -> None:
-        ids = [memory.id for memory in self.model.expired()]
-        self.run(archive_all(self.noesis, ids))
-        for memory_id in ids:
-            self.model.archive(memory_id)
+    def be_killed_in_the_middle_of_a_cleanup(self) -> None:
+        """The copies are in the archive and the originals in the active table when everything ends."""
+        with pytest.MonkeyPatch.context() as meanwhile:
+            meanwhile.setattr(Table, "delete", killed)
+            with pytest.raises(Killed):
+                self.run(self.noesis.retention.cleaning.run(None, confirm=True))
+        self.model.believed = self.clock()
+        self.abandoned.append(self.stack)
+        self.stack = AsyncExitStack()
+        self.run(self._open())
 
     @rule()
     def do_the_upkeep(self) -> None:
@@ -233,7 +277,7 @@ class MemoryMachine(RuleBasedStateMachine):
     @invariant()
     def what_was_touched_last_is_found_by_its_word(self) -> None:
         """Or is not, when it is gone, whatever else happened since."""
-        if self.touched is None:
+        if self.touched not in self.model.memories:
             return
         memory = self._of(self.touched)
         word = memory.text.split()[-1]
@@ -243,7 +287,7 @@ class MemoryMachine(RuleBasedStateMachine):
 
     @invariant()
     def a_time_span_begins_with_its_first_instant_and_ends_before_its_last(self) -> None:
-        if self.touched is None:
+        if self.touched not in self.model.memories:
             return
         instant = self._of(self.touched).created_at
         for wanted in (MemoryFilter(after=instant), MemoryFilter(before=instant)):
@@ -276,6 +320,7 @@ class MemoryMachine(RuleBasedStateMachine):
         for new, answer in zip(news, answers, strict=True):
             assert isinstance(answer, Indexed)
             self.model.index(agent, new, answer, pending=self.embedder.down)
+            self.owners[answer.id] = agent
             ids.append(answer.id)
         return ids
 
@@ -312,10 +357,20 @@ class MemoryMachine(RuleBasedStateMachine):
         return self.model.memories[memory_id]
 
     def _caller(self, memory_id: str, caller: Scope | None) -> Scope:
-        return caller or Scope(self._of(memory_id).agent)
+        return caller or Scope(self.owners[memory_id])
 
     def _is_mine(self, memory_id: str, caller: Scope | None) -> bool:
-        return self._caller(memory_id, caller).agent in (None, self._of(memory_id).agent)
+        """Whether there is such a memory and it is the caller's; one that was purged is nobody's."""
+        is_there = memory_id in self.model.memories
+        return is_there and self._caller(memory_id, caller).agent in (None, self.owners[memory_id])
+
+    def _outcome(self, memory_id: str, caller: Scope) -> str:
+        """What bringing it back should come to."""
+        if not self._is_mine(memory_id, caller):
+            return "not_found"
+        if self._of(memory_id).reason == DELETED:
+            return "deleted"
+        return "active" if self._of(memory_id).is_live(self.clock()) else "restored"
 
     def _has_vector_of(self, text: str) -> bool:
         """Whether a question was asked before: its vector is kept, so no embedder is needed."""
