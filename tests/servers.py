@@ -64,6 +64,10 @@ class Process:
         assert self._process is not None
         return self._process.pid
 
+    @property
+    def runs(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
     def kill(self) -> None:
         """End it at once, as a power button would end the process."""
         assert self._process is not None

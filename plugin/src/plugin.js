@@ -29,11 +29,26 @@ export function createPlugin(host) {
   };
 }
 
+/**
+ * What all registrations with the same settings share, by these settings: an outage is one for all of them.  A host
+ * loads the module anew for some registrations, so that a variable of the module would not be shared.
+ */
+const inUse = (globalThis[Symbol.for("openclaw-noesis")] ??= new Map());
+
 /** Called more than once in a process, also only to look: nothing here opens, reads or starts anything. */
 function register(api, host) {
-  const { logger } = api;
-  const settings = readConfig(api.pluginConfig);
-  const stateDir = () => api.runtime?.state?.resolveStateDir?.() ?? ownStateDir();
+  const key = JSON.stringify([VERSION, api.pluginConfig ?? {}]);
+  if (!inUse.has(key)) inUse.set(key, parts(api));
+  const shared = inUse.get(key);
+  registerMemory(api);
+  api.registerContextEngine(ID, engineFactory({ ...shared, host, version: VERSION }));
+  registerTools(api, shared);
+  api.registerService(createService({ ...shared, logger: api.logger }));
+}
+
+function parts({ pluginConfig, logger, runtime }) {
+  const settings = readConfig(pluginConfig);
+  const stateDir = () => runtime?.state?.resolveStateDir?.() ?? ownStateDir();
   const profile = () => settings.profile ?? profileOf(ownProfile(), stateDir());
   const client = createClient(settings);
   const breaker = createBreaker({ logger, meanwhile: MEANWHILE });
@@ -44,10 +59,5 @@ function register(api, host) {
   });
   const { commitTimeoutMs } = settings;
   const delivery = createDelivery({ client, breaker, spool, logger, commitTimeoutMs });
-  const shared = { settings, client, breaker, delivery, profile };
-
-  registerMemory(api);
-  api.registerContextEngine(ID, engineFactory({ ...shared, host, version: VERSION }));
-  registerTools(api, shared);
-  api.registerService(createService({ delivery, breaker, settings, logger, close: client.close }));
+  return { settings, client, breaker, delivery, profile, close: client.close };
 }

@@ -60,3 +60,14 @@ test("a host that knows no capabilities gets the section of the prompt alone", (
   plugin.register(api);
   assert.match(sections[0]({ availableTools: new Set() }).join("\n"), /memory_search/);
 });
+
+test("registered more than once, it knows one outage and tells of it once", async () => {
+  const apis = [hostApi({ apiUrl: "http://127.0.0.1:9", token: "t" }), hostApi({ apiUrl: "http://127.0.0.1:9", token: "t" })];
+  apis.forEach((api) => plugin.register(api));
+  for (const api of apis) {
+    const engine = api.taken.engines[0][1]({});
+    await engine.assemble({ sessionId: "s", sessionKey: "agent:main:x", messages: [], prompt: "hi" });
+  }
+  assert.equal(apis.flatMap((api) => api.logger.lines).length, 1);
+  apis[0].taken.services[0].stop();
+});

@@ -88,9 +88,8 @@ def test_every_tool_is_called_and_answers_right(stage: Stage) -> None:
             "noesis_search_archive": {"query": "heron"},
             "noesis_import": {"agentId": "main"},
             "noesis_backup": {},
-            "noesis_delete": {"id": ids["memory_index"]},
         },
-        {"noesis_backup": {"action": "list"}},
+        {"noesis_backup": {"action": "list"}, "noesis_delete": {"id": ids["memory_index"]}},
     ]
     assert stage.openclaw.turn("Now use the others.", session="tools") == "Noted."
     answers = model.results("use the others")

@@ -86,6 +86,14 @@ def bare_s(stage: Stage) -> float:
     return max(0.0, statistics.median(turns) - statistics.median(asked))
 
 
+@pytest.fixture(autouse=True)
+def runs_again(stage: Stage) -> Iterator[None]:
+    """Whatever a test finds out, Noesis runs for the next one."""
+    yield
+    if not stage.noesis.runs:
+        stage.noesis.start()
+
+
 def warnings_of(stage: Stage, since: int) -> list[str]:
     return [line for line in stage.openclaw.log()[since:].splitlines() if "noesis: Noesis" in line]
 
