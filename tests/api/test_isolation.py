@@ -110,6 +110,7 @@ async def test_a_call_by_id_answers_as_if_there_were_no_such_memory(both: Neighb
         ("DELETE", "/api/v1/memories/{}", None),
         ("POST", "/api/v1/memories/{}/undelete", None),
         ("POST", "/api/v1/memories/{}/embed", None),
+        ("GET", "/api/v1/memories/{}/history", None),
     ]
     headers = {"x-request-id": "same"}
     for method, path, body in calls:

@@ -219,3 +219,17 @@ async def test_looking_changes_nothing(admin: httpx.AsyncClient, noesis: Noesis)
     ):
         assert (await admin.get(path)).status_code == 200
     assert await noesis.browsing.get(ADMIN, memory_id) == before
+
+
+async def test_its_history_tells_what_happened_and_by_whom(admin: httpx.AsyncClient, noesis: Noesis) -> None:
+    memory_id = await remember(noesis, "line one", "ops", tags=("<b>",))
+    form = await fields_of(noesis, memory_id, priority="80", tags="nas")
+    assert (await admin.post(f"/memories/{memory_id}/edit", data=form)).status_code == 303
+    page = (await admin.get(f"/memories/{memory_id}")).text
+    history = page[page.index('id="history-title"') :]
+    assert history.index("<strong>Changed</strong> by administrator") < history.index(
+        "<strong>Stored</strong>"
+    )
+    assert "priority: 30 → 80" in history
+    assert "tags: &lt;b&gt; → nas" in history
+    assert history.count("<time datetime=") == 2
