@@ -18,6 +18,7 @@ from noesis.redacting import Redacting, Redactor
 from noesis.text.capture import captured
 from noesis.text.normalise import content_hash
 from noesis.text.suspicion import reasons_to_look
+from noesis.text.terms import terms
 from noesis.text.turn_text import noise_of, turn_text
 from noesis.tombstones import Kind
 from noesis.turns import Turn
@@ -35,6 +36,10 @@ ACTOR = "capture"
 
 UNFIT = "not fit to be stored"
 BLOCKED = "secret, and the agent's policy is to refuse such texts"
+TOO_LITTLE = "says too little"
+LEAST_TERMS = 3
+"""Different words, function words aside, that a turn says at least to be kept as a whole."""
+
 REDACTED = "<redacted:"
 """What stands in the place of a secret, as far as it is always the same."""
 
@@ -230,9 +235,16 @@ def _kept_of(turn: Turn, redactor: Redactor) -> list[_Kept] | str:
         pieces = [_kept(turn, piece.text, piece.memory_type, redactor) for piece in captured(turn).pieces]
     except InvalidInput:
         return BLOCKED
+    if not pieces and says_too_little(whole.memory.text):
+        return TOO_LITTLE
     # A turn that is nothing but a decision is that decision, and not two memories of the same words.
     is_piece = any(piece.memory.text == whole.memory.text for piece in pieces)
     return pieces if is_piece else [whole, *pieces]
+
+
+def says_too_little(text: str) -> bool:
+    """Whether a turn in which nothing was captured is not worth keeping as a whole: "What is next?"."""
+    return len(set(terms(text))) < LEAST_TERMS
 
 
 def _kept(turn: Turn, text: str, memory_type: MemoryType, redactor: Redactor) -> _Kept:

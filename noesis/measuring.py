@@ -104,7 +104,7 @@ async def _on_own_store(settings: Settings, say: Say) -> OwnStore:
 async def _on_labelled(
     settings: Settings, conversations: list[Conversation], fit: Path | None, say: Say
 ) -> _Found:
-    async with _laboratory(settings) as noesis:
+    async with laboratory(settings) as noesis:
         identity = await noesis.embedder.identity()
         stored = await index_all(conversations, noesis.indexing, noesis.filling, say)
         await noesis.store.maintain(force=True)
@@ -139,7 +139,7 @@ async def _fitted(noesis: Noesis, stored: list[Stored], asked: list[Asked], path
 
 
 @asynccontextmanager
-async def _laboratory(settings: Settings) -> AsyncIterator[Noesis]:
+async def laboratory(settings: Settings) -> AsyncIterator[Noesis]:
     """The product as the user has set it up, on an empty store that is gone afterwards."""
     with tempfile.TemporaryDirectory(prefix="noesis-bench-") as place:
         apart = msgspec.structs.replace(

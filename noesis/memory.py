@@ -231,6 +231,7 @@ class MemoryFilter(msgspec.Struct, frozen=True, kw_only=True):
     source: str | None = None
     after: int | None = None
     before: int | None = None
+    archive_reason: str | None = None
 
 
 class SearchQuery(msgspec.Struct, frozen=True, kw_only=True):

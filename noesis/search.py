@@ -293,6 +293,7 @@ def explain(found: Found, judged: Judged, chosen: Chosen) -> Explanation:
         vector_score=round(float(found.pool.similarities[index]), 4),
         keyword_rank=candidate.keyword_rank,
         keyword_score=round(float(found.pool.word_scores[index]), 4),
+        covered=round(float(found.pool.covered[index]), 4),
         neighbour=not candidate.came_by_leg,
         rank=1 + len(above),
         likeness=round(chosen.likeness, 4),

@@ -21,7 +21,7 @@ from noesis.vectors import Vectors
 _PROMPT_CHARS = 8_000
 """The end of a longer prompt is what is asked; before it stands what was pasted."""
 
-_FOR_THE_VECTOR = 0.6
+_FOR_THE_VECTOR = 0.5
 """The part of the time that the embedder may take; the search and the block need the rest."""
 
 UNEMBEDDED = "The embedder did not answer in time: recalled by keyword only."
@@ -71,7 +71,7 @@ class Recalling:
             hit
             for hit in hits
             if (why := hit.explanation) is not None
-            and relevance.holds(why.vector_score if has_vectors else None, why.keyword_score)
+            and relevance.holds(why.vector_score if has_vectors else None, why.covered)
         )
 
     async def _embedded(self, text: str, seconds: float) -> bool:

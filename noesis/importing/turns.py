@@ -7,7 +7,7 @@ from contextlib import aclosing
 
 import sqlalchemy as sa
 
-from noesis.capturing import Capturing, entry_of, turns_table
+from noesis.capturing import TOO_LITTLE, Capturing, entry_of, says_too_little, turns_table
 from noesis.control import Control
 from noesis.erasing import FORGOTTEN
 from noesis.importing.entries import turns
@@ -90,5 +90,7 @@ def types_of(turn: Turn) -> list[MemoryType] | str:
         return noise
     pieces = captured(turn).pieces
     whole = turn_text(turn.text).strip()
+    if not pieces and says_too_little(whole):
+        return TOO_LITTLE
     kinds = [piece.memory_type for piece in pieces]
     return kinds if any(piece.text.strip() == whole for piece in pieces) else [MemoryType.SESSION, *kinds]

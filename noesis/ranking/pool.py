@@ -100,6 +100,13 @@ class Pool:
         return np.asarray(self._vectors @ self._vectors.T, dtype=float)
 
     @cached_property
+    def covered(self) -> Floats:
+        """How much of the question's rarity the terms of each passage hold, 0..1."""
+        total = float(self.rarities.sum())
+        held: Floats = ((self.counts > 0) * self.rarities).sum(axis=1)
+        return held / total if total > 0 else held
+
+    @cached_property
     def words(self) -> Floats:
         """BM25 of each passage as a share of the best."""
         return shares(self.word_scores)

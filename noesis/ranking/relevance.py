@@ -1,7 +1,9 @@
 """Whether a hit is worth its room in a prompt: thresholds by embedding model, in a readable file.
 
-A search always has a best hit, also for a prompt that nothing in the memory has to do with.  Its
-scores compare within one answer only, so this goes by two numbers that mean the same in every answer.
+A search always has a best hit, also for a prompt that nothing in the memory has to do with, and its
+scores compare within one answer only.  So this goes by two numbers that mean the same in every answer:
+the similarity to the prompt, and how much of the prompt's rare words the hit holds.  The thresholds are
+measured by `python -m bench.relevance`.
 """
 
 from __future__ import annotations
@@ -17,22 +19,37 @@ from noesis.ranking.fusion import DEFAULT, file_name
 FILE = "relevance.json"
 
 
-class Relevance(msgspec.Struct, frozen=True, kw_only=True):
-    """The least similarity (cosine) and the least keyword score (BM25) of a hit that is relevant.
+class Measured(msgspec.Struct, frozen=True, kw_only=True):
+    """What the thresholds do on the labelled conversations, as shares (0..1).
 
-    One of the two is enough.  `keyword_alone` is the least keyword score where there are no vectors.
+    Kept of the evidence that a search brings, with vectors and by words alone; prompts that recall
+    something: of those that have nothing to do with the memory, and of questions about matters that it
+    knows without the answer, which no threshold can tell from the others.
     """
 
-    similarity: float
-    keyword: float
-    keyword_alone: float
+    questions: int
+    evidence_kept: float
+    evidence_kept_by_words: float
+    foreign_recalled: float
+    unanswered_recalled: float
 
-    def holds(self, similarity: float | None, keyword: float | None) -> bool:
+
+class Relevance(msgspec.Struct, frozen=True, kw_only=True):
+    """A hit is relevant when similarity (cosine) + `weight` x covered reaches `least`.
+
+    `least_covered` is what it has to cover where there are no vectors.
+    """
+
+    weight: float
+    least: float
+    least_covered: float
+    measured: Measured | None = None
+
+    def holds(self, similarity: float | None, covered: float) -> bool:
         """Whether a hit with these two is relevant; `similarity` None when the search had no vectors."""
-        words = keyword or 0.0
         if similarity is None:
-            return words >= self.keyword_alone
-        return similarity >= self.similarity or words >= self.keyword
+            return covered >= self.least_covered
+        return similarity + self.weight * covered >= self.least
 
 
 @functools.cache

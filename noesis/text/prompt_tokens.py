@@ -14,9 +14,9 @@ def count_tokens(text: str) -> int:
 
     A run of letters takes one for each three, digits one for each two, a mark one each, a blank
     nothing (it belongs to the word after it) unless there are several, and a character outside ASCII
-    one for each two of its bytes in UTF-8, at least one.  Byte-pair vocabularies of language models
-    take a quarter less of English and about half of it for code; nothing real was found that takes more.
-    Linear in the text.
+    one for each two of its bytes in UTF-8, at least one.  On the labelled conversations that is 1.4
+    times what the local model's WordPiece makes of them, and no less than it in German and Spanish,
+    of which that vocabulary makes more than a language model's does.  Linear in the text.
     """
     return sum(_of_run(run) for run in _RUNS.findall(text))
 
