@@ -15,6 +15,7 @@ from litestar.types import Scope as ConnectionScope
 from noesis.api.access import Wired
 from noesis.api.memories import ApiRequest
 from noesis.api.views import named_agent
+from noesis.audit import Audit
 from noesis.exporting.operation import Exporting
 from noesis.exporting.values import Export, Shape, Stage, Wanted
 from noesis.memory import MemoryFilter, MemoryType, Scope, check_tags, to_ms
@@ -63,16 +64,15 @@ async def export_memories(
         deleted=deleted,
         vectors=vectors,
     )
-    whose = wanted.agent or request.auth.agent or "*"
-    await noesis.audit.record(request.auth.actor, "exported", whose)
-    return _streamed(noesis.exporting, request.auth, wanted, format)
+    return _streamed(noesis.exporting, noesis.audit, request.auth, wanted, format)
 
 
-def _streamed(exporting: Exporting, caller: Scope, wanted: Wanted, shape: Shape) -> ASGIApp:
+def _streamed(exporting: Exporting, audit: Audit, caller: Scope, wanted: Wanted, shape: Shape) -> ASGIApp:
     """The answer; it opens the export itself, so that one that nobody takes is not left open."""
 
     async def respond(_scope: ConnectionScope, receive: Receive, send: Send) -> None:
         async with exporting.open(caller, wanted, shape) as export:
+            await audit.record(caller.actor, "exported", export.outline.wanted.agent or "*")
             gone = asyncio.create_task(_gone(receive))
             try:
                 await _send(export, send, gone)

@@ -17,6 +17,7 @@ from noesis.memory import to_datetime
 from noesis.sources.foreign import EXPORT_MARK, EXPORT_VERSION
 
 _GZIP = 31
+_LEVEL = 3
 _BLOCK = 512
 _END = bytes(2 * _BLOCK)
 
@@ -28,7 +29,7 @@ class MarkdownWriter:
     media_type = "application/gzip"
 
     def __init__(self) -> None:
-        self._gzip = zlib.compressobj(wbits=_GZIP)
+        self._gzip = zlib.compressobj(_LEVEL, wbits=_GZIP)
 
     def begin(self, _outline: Outline) -> bytes:
         """Nothing: every file says by itself what it is."""
