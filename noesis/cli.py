@@ -15,6 +15,7 @@ from noesis import __version__
 from noesis.backup_commands import COMMANDS as BACKUP_COMMANDS
 from noesis.client import Client
 from noesis.commands import Commands, as_agent, as_json, call, finite, out, quoted
+from noesis.dedup_commands import COMMANDS as DEDUP_COMMANDS
 from noesis.errors import SettingsError
 from noesis.export_commands import export_command
 from noesis.import_commands import import_command
@@ -326,5 +327,5 @@ main.add_command(inbox)
 main.add_command(mcp_command)
 main.add_command(cleanup)
 main.add_command(archive)
-for each in (*BACKUP_COMMANDS, *OVERSIGHT_COMMANDS):
+for each in (*BACKUP_COMMANDS, *OVERSIGHT_COMMANDS, *DEDUP_COMMANDS):
     main.add_command(each)

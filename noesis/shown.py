@@ -68,10 +68,24 @@ def show_stats(stats: dict[str, Any]) -> str:
     if stats["redacted"]:
         kinds = ", ".join(f"{kind} {count:,}" for kind, count in stats["redacted"].items())
         lines.append(f"secrets taken out: {kinds}")
+    uses = stats["uses"]
+    if uses["most"]:
+        lines.append(
+            "used most: " + ", ".join(f"{_title(each['text'])} ({_uses(each)})" for each in uses["most"][:3])
+        )
+        lines.append(f"never used: {uses['never']:,}")
     if stats["disk"]:
         disk = stats["disk"]
         lines.append(f"disk: {disk['bytes'] / 2**20:.1f} MiB in {disk['fragments']} fragments")
     return "\n".join(lines)
+
+
+def _title(text: str) -> str:
+    return textwrap.shorten(text, 40, placeholder=" …")
+
+
+def _uses(used: dict[str, Any]) -> int:
+    return int(used["search"] + used["recall"] + used["assemble"])
 
 
 def show_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
