@@ -65,13 +65,17 @@ class Archiving:
         *,
         memory_type: MemoryType | None = None,
         month: str | None = None,
+        reason: str | None = None,
         limit: int = 50,
         cursor: str | None = None,
         cross_agent: bool = False,
         agent: str | None = None,
     ) -> Shelf:
-        """Archived memories, newest first; `month` is that of their creation.  Raises InvalidInput or Forbidden."""
-        wanted = MemoryFilter(memory_types=() if memory_type is None else (memory_type,))
+        """Archived memories, newest first; `month` is that of their creation, `reason` why
+        they lie there.  Raises InvalidInput or Forbidden."""
+        wanted = MemoryFilter(
+            memory_types=() if memory_type is None else (memory_type,), archive_reason=reason
+        )
         page = await self._browsing.page(
             scope,
             wanted if month is None else within(wanted, month),

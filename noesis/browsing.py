@@ -116,6 +116,8 @@ def filter_condition(wanted: MemoryFilter) -> Condition:
         condition &= equals(Column.SOURCE, wanted.source)
     if wanted.after is not None:
         condition &= at_least(Column.CREATED_AT, wanted.after)
+    if wanted.archive_reason is not None:
+        condition &= equals(Column.ARCHIVE_REASON, wanted.archive_reason)
     if wanted.before is not None:
         condition &= below(Column.CREATED_AT, wanted.before)
     return condition

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import get_args
 
 import msgspec
 
 from noesis.agents import Policy, Redaction
+from noesis.dashboard.edit_form import days_of
 from noesis.errors import InvalidInput
 from noesis.lifetimes import DEFAULT
-from noesis.memory import MAX_TTL_DAYS, MemoryType
+from noesis.memory import MemoryType
 
 LIVES = (DEFAULT, *(kind.value for kind in MemoryType))
 """What a life can be set for: all types that are not named, and each type."""
@@ -57,7 +57,7 @@ def policy_of(agent: str, form: PolicyForm) -> Policy:
         agent,
         form.may_read_across,
         _redaction(form.redaction),
-        {name: _days(raw, f"life-{name}") for name, raw in form.lives.items() if raw},
+        {name: days_of(raw, f"life-{name}") for name, raw in form.lives.items() if raw},
         _limit(form.max_memories, "max_memories"),
         _limit(form.writes_per_minute, "writes_per_minute"),
     )
@@ -79,16 +79,6 @@ def _limit(raw: str, field: str) -> int | None:
     if not (raw.isascii() and raw.isdigit() and len(raw) <= 10 and int(raw) <= _MOST):
         raise InvalidInput("A whole number, 0 for no limit; empty for what the settings say.", field=field)
     return int(raw)
-
-
-def _days(raw: str, field: str) -> float:
-    try:
-        days = float(raw.replace(",", "."))
-    except ValueError:
-        days = math.nan
-    if not 0 <= days <= MAX_TTL_DAYS:
-        raise InvalidInput(f"A number of days from 0 (never expires) to {MAX_TTL_DAYS:.0f}.", field=field)
-    return days
 
 
 def _text(value: float | None) -> str:

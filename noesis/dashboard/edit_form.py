@@ -64,7 +64,7 @@ def to_edit(form: EditForm, memory: Memory) -> Edit:
     if (tags := tags_of(form.tags)) != memory.tags:
         changes["tags"] = tags
     if form.ttl_days:
-        changes["ttl_days"] = _number(form.ttl_days)
+        changes["ttl_days"] = days_of(form.ttl_days, "ttl_days")
     return Edit(**changes)
 
 
@@ -87,11 +87,12 @@ def _whole(raw: str) -> int:
     return int(raw)
 
 
-def _number(raw: str) -> float:
+def days_of(raw: str, field: str) -> float:
+    """A life in days as somebody typed it; 0 is for ever.  Raises InvalidInput."""
     try:
         days = float(raw.replace(",", "."))
     except ValueError as error:
-        raise InvalidInput("The days must be a number, 0 for never.", field="ttl_days") from error
+        raise InvalidInput("The days must be a number, 0 for never.", field=field) from error
     if not 0 <= days <= MAX_TTL_DAYS:
-        raise InvalidInput(f"The days must lie between 0 (never) and {MAX_TTL_DAYS:.0f}.", field="ttl_days")
+        raise InvalidInput(f"The days must lie between 0 (never) and {MAX_TTL_DAYS:.0f}.", field=field)
     return days

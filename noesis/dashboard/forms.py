@@ -19,13 +19,18 @@ _NEVER_NEXT = ("/login", "/logout", "/setup", "/static/")
 
 async def read_form(request: Request[Any, Any, Any]) -> dict[str, str]:
     """The fields of a sent form, each once.  Raises InvalidInput."""
+    return dict(await read_fields(request))
+
+
+async def read_fields(request: Request[Any, Any, Any]) -> list[tuple[str, str]]:
+    """The fields of a sent form in order; a name may come several times.  Raises InvalidInput."""
     if (
         request.headers.get("content-type", "").partition(";")[0].strip()
         != "application/x-www-form-urlencoded"
     ):
         raise InvalidInput("A form is needed.")
     try:
-        pairs = parse_qsl(
+        return parse_qsl(
             (await request.body()).decode("ascii"),
             keep_blank_values=True,
             errors="strict",
@@ -33,7 +38,6 @@ async def read_form(request: Request[Any, Any, Any]) -> dict[str, str]:
         )
     except ValueError as error:
         raise InvalidInput("The form could not be read.") from error
-    return dict(pairs)
 
 
 def safe_next(address: str | None) -> str:

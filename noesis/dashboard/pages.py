@@ -8,6 +8,7 @@ from litestar.types import ControllerRouterHandler
 from noesis.dashboard import (
     activity_page,
     agents_page,
+    archive_page,
     docs_page,
     entry,
     inbox_page,
@@ -25,6 +26,7 @@ PAGES = [
     *memory_pages.HANDLERS,
     *inbox_page.HANDLERS,
     *sources_page.HANDLERS,
+    *archive_page.HANDLERS,
     *agents_page.HANDLERS,
     *stats_page.HANDLERS,
     *activity_page.HANDLERS,

@@ -29,6 +29,7 @@ class NavEntry(msgspec.Struct, frozen=True):
 
 NAVIGATION = (
     NavEntry("search", "Search", "/", "s"),
+    NavEntry("archive", "Archive", "/archive", "r"),
     NavEntry("inbox", "Inbox", "/inbox", "i"),
     NavEntry("sources", "Sources", "/sources", "o"),
     NavEntry("agents", "Agents", "/agents", "a"),

@@ -98,7 +98,7 @@ async def _uses(scope: Scope, noesis: Noesis) -> Uses:
         most=tuple(
             Used(
                 row(each.memory, "", now),
-                f"{each.use.search + each.use.recall + each.use.assemble:,} times: found {each.use.search:,},"
+                f"{_times(each.use.search + each.use.recall + each.use.assemble)}: found {each.use.search:,},"
                 f" recalled {each.use.recall:,}, in prompts {each.use.assemble:,}",
             )
             for each in most
@@ -106,6 +106,10 @@ async def _uses(scope: Scope, noesis: Noesis) -> Uses:
         never=tuple(row(memory, "", now) for memory in never.oldest),
         never_count=never.count,
     )
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count:,} times"
 
 
 def _shares(counts: Mapping[str, int]) -> list[tuple[str, str, int]]:

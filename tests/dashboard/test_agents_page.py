@@ -122,9 +122,9 @@ async def test_a_policy_is_set_and_taken_back(admin: httpx.AsyncClient, noesis: 
     [
         ("max_memories", "-1", "A whole number"),
         ("writes_per_minute", "many", "A whole number"),
-        ("life-fact", "nan", "A number of days"),
-        ("life-fact", "-2", "A number of days"),
-        ("life-default", "99999", "A number of days"),
+        ("life-fact", "nan", "The days must"),
+        ("life-fact", "-2", "The days must"),
+        ("life-default", "99999", "The days must"),
         ("redaction", "maybe", "Choose what happens"),
     ],
 )

@@ -41,7 +41,7 @@ async def test_it_counts_what_there_is(admin: httpx.AsyncClient, noesis: Noesis)
     assert "fact 2 67%" in page
     assert "planner 2" in page
     assert "Used most The heron comes in the morning." in page
-    assert "1 times: found 1, recalled 0, in prompts 0" in page
+    assert "once: found 1, recalled 0, in prompts 0" in page
     assert "Never used (2)" in page
     assert "1 search in the last seven days." in page
 

@@ -52,6 +52,12 @@
   document.addEventListener("click", (event) => {
     const button = event.target.closest("[data-opens]");
     if (button) document.getElementById(button.dataset.opens)?.showModal();
+    const checks = event.target.closest("[data-checks]");
+    if (checks) {
+      const boxes = [...checks.form.elements].filter((each) => each.name === checks.dataset.checks);
+      const on = !boxes.every((box) => box.checked);
+      for (const box of boxes) box.checked = on;
+    }
   });
 
   // An address tells what is asked for and nothing else.
