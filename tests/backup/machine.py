@@ -47,13 +47,15 @@ class Machine(msgspec.Struct, kw_only=True):
 
 
 @asynccontextmanager
-async def machine(directory: Path, clock: Clock | None = None, **settings: str) -> AsyncIterator[Machine]:
+async def machine(
+    directory: Path, *, despite_damage: bool = False, settings: dict[str, str] | None = None
+) -> AsyncIterator[Machine]:
     """A machine on a data directory; a second one on the same directory is another process of it."""
-    clock = clock or Clock()
+    clock = Clock()
     directory.mkdir(exist_ok=True)
-    loaded = load({"NOESIS_DATA": str(directory), **settings})
+    loaded = load({"NOESIS_DATA": str(directory), **(settings or {})})
     control = Control.open(sqlite_url(directory / "control.sqlite"))
-    store = await Store.open(loaded.store_dir, now_ms=clock)
+    store = await Store.open(loaded.store_dir, now_ms=clock, despite_damage=despite_damage)
     tombstones = Tombstones(control, clock)
     try:
         yield Machine(

@@ -1,0 +1,95 @@
+"""Backups over HTTP: who may what, what has to be confirmed, and the jobs behind it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import httpx
+import msgspec
+
+from noesis.memory import Role
+from noesis.worker.handlers import JobContext
+from noesis.worker.tasks import HANDLERS
+from tests.support import Product
+
+
+async def run_job(product: Product, answer: httpx.Response) -> dict[str, Any]:
+    """Run the job that a route started, as a worker would."""
+    assert answer.status_code == 202, answer.text
+    job = await product.noesis.jobs.get(answer.json()["job_id"])
+    context = JobContext(product.noesis, job)
+    done = await HANDLERS[job.name].run(context, **job.args)
+    await product.noesis.jobs.cancel(job.id)
+    assert done is not None
+    # What people are told of a job is plain values, and never the text of a memory.
+    assert b"first memory" not in msgspec.json.encode(done)
+    return done
+
+
+async def texts(client: httpx.AsyncClient) -> set[str]:
+    return {memory["text"] for memory in (await client.get("/api/v1/memories")).json()["memories"]}
+
+
+async def test_a_backup_is_made_listed_verified_fetched_restored_and_undone(
+    product: Product, tmp_path: Path
+) -> None:
+    admin, agent = await product.admin(), await product.agent("alpha")
+    await agent.post("/api/v1/memories", json={"text": "first memory"})
+    made = await run_job(product, await admin.post("/api/v1/backups"))
+    name = made["name"]
+    listed = (await admin.get("/api/v1/backups")).json()
+    assert [backup["name"] for backup in listed["backups"]] == [name]
+    assert listed["backups"][0]["verified_at"].endswith("Z")
+    assert listed["undo"] is False
+    path = f"/api/v1/backups/{name}"
+    assert (await run_job(product, await admin.post(f"{path}/verify")))["ok"] is True
+    assert (await run_job(product, await admin.post("/api/v1/verify")))["ok"] is True
+    fetched = await admin.get(path)
+    assert fetched.headers["content-disposition"].startswith("attachment")
+    assert fetched.content == product.noesis.backups.shelf.path(name).read_bytes()
+
+    await agent.post("/api/v1/memories", json={"text": "second memory"})
+    looked = (await admin.post(f"{path}/restore", json={"preview": True})).json()
+    assert looked["preview"]["difference"]["lost"] == 1
+    part = await admin.post(f"{path}/restore", json={"preview": True, "agent_id": "alpha"})
+    assert [(each["state"], each["then"]) for each in part.json()["memories"]] == [("same", "first memory")]
+    for wrong in ({}, {"confirm": "yes"}, {"confirm": name[:-1]}):
+        answer = await admin.post(f"{path}/restore", json=wrong)
+        assert (answer.status_code, answer.json()["code"]) == (400, "invalid_input")
+    started = await admin.post(f"{path}/restore", json={"confirm": name})
+    done = await run_job(product, started)
+    assert done["safety_backup"].startswith("before-restore-")
+    assert await texts(agent) == {"first memory"}
+    assert (await admin.get("/api/v1/backups")).json()["undo"] is True
+    await run_job(product, await admin.post("/api/v1/restore/undo"))
+    assert await texts(agent) == {"first memory", "second memory"}
+
+    sent = await admin.post("/api/v1/backups/upload?name=copy.tar.gz", content=fetched.content)
+    assert (sent.status_code, sent.json()["kind"]) == (201, "uploaded")
+    again = await admin.post("/api/v1/backups/upload?name=copy.tar.gz", content=fetched.content)
+    assert again.status_code == 409
+    broken = await admin.post("/api/v1/backups/upload?name=broken.tar.gz", content=fetched.content[:-9])
+    assert broken.status_code == 400
+    assert "broken.tar.gz" not in (await admin.get("/api/v1/backups")).text
+
+
+async def test_a_gateway_makes_and_verifies_backups_and_only_the_administrator_restores(
+    product: Product,
+) -> None:
+    _, secret = await product.noesis.tokens.create(Role.GATEWAY, ["*"], "gateway")
+    gateway, agent = product.client(secret), await product.agent("alpha")
+    for client, may in ((gateway, 202), (agent, 403)):
+        assert (await client.post("/api/v1/backups")).status_code == may
+        assert (await client.get("/api/v1/backups")).status_code == (200 if may == 202 else 403)
+        for path in ("/api/v1/restore/undo", "/api/v1/backups/x.tar.gz/restore"):
+            assert (await client.post(path, json={})).status_code == 403
+        assert (await client.get("/api/v1/backups/x.tar.gz")).status_code == 403
+
+
+async def test_a_backup_that_is_not_there_is_404_whatever_it_is_called(product: Product) -> None:
+    admin = await product.admin()
+    for name in ("none.tar.gz", "..%2f..%2fcontrol.sqlite", "control.sqlite", "%00.tar.gz"):
+        assert (await admin.get(f"/api/v1/backups/{name}")).status_code in (400, 404)
+        assert (await admin.post(f"/api/v1/backups/{name}/verify")).status_code in (400, 404)
+    assert (await admin.post("/api/v1/restore/undo")).status_code == 409
