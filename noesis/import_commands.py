@@ -189,9 +189,15 @@ async def _import_there(
 ) -> dict[str, Any] | None:
     async with open_client(settings) as client:
         answer = await _ask(client, asked, apply=False)
+        kept = answer.get("upload")
         if not confirm(answer["plan"]):
+            if kept is not None:
+                await client.call("DELETE", f"/api/v1/imports/upload/{kept}")
             return None
-        answer = await _ask(client, asked, apply=True)
+        if kept is None:
+            answer = await _ask(client, asked, apply=True)
+        else:
+            answer = await client.call("POST", f"/api/v1/imports/upload/{kept}", None, **_said_of(asked))
         done: dict[str, Any] = await _ended(client, str(answer["job_id"]), tell)
         return done
 
@@ -203,16 +209,24 @@ async def _ask(client: Client, asked: Asked, *, apply: bool) -> dict[str, Any]:
             "POST", "/api/v1/imports", {"openclaw": openclaw, "apply": apply}
         )
         return answer
-    query = {"name": asked.path.name, "apply": "true" if apply else "false"}
+    # What is planned waits for the word to import it: a large file is sent once.
+    query = {**_said_of(asked), "apply" if apply else "keep": "true"}
+    lines = client.stream_lines(f"/api/v1/imports/upload?{urlencode(query)}", _pieces(asked.path))
+    # The one answer is a line as well.
+    return [answer async for answer in lines][-1]
+
+
+def _said_of(asked: Asked) -> dict[str, str]:
+    """What is said of a file that is sent."""
+    assert asked.path is not None
+    query = {"name": asked.path.name}
     if asked.format is not None:
         query["format"] = asked.format
     if asked.agent is not None:
         query["agent_id"] = asked.agent
     if asked.everyone:
         query["agents"] = "as given"
-    lines = client.stream_lines(f"/api/v1/imports/upload?{urlencode(query)}", _pieces(asked.path))
-    # The one answer is a line as well.
-    return [answer async for answer in lines][-1]
+    return query
 
 
 async def _pieces(path: Path) -> AsyncIterator[bytes]:

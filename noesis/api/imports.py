@@ -8,14 +8,14 @@ from collections.abc import AsyncIterator
 from typing import Literal
 
 import msgspec
-from litestar import Response, get, post
+from litestar import Response, delete, get, post
 from litestar.params import FromPath, FromQuery, JSONBody
 
 from noesis.api.access import GATEWAY, Wired
 from noesis.api.jobs import JobView, job_view
 from noesis.api.memories import ApiRequest
 from noesis.api.views import named_agent
-from noesis.errors import Forbidden, InvalidInput, NotFound, TooLarge
+from noesis.errors import Forbidden, InvalidInput, NoesisError, NotFound, TooLarge
 from noesis.importing.operation import to_args
 from noesis.importing.places import upload_name
 from noesis.importing.values import ANY_AGENT, Plan, Recipients, What
@@ -46,10 +46,11 @@ class ImportRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 class ImportAnswer(msgspec.Struct, frozen=True):
-    """What would be done, or with `apply` the job that does it."""
+    """What would be done, or with `apply` the job that does it; `upload` is the file that was kept for it."""
 
     plan: Plan | None = None
     job_id: str | None = None
+    upload: str | None = None
 
 
 @post("/imports", opt=GATEWAY, status_code=200, tags=["imports"], summary="Plan or start an import")
@@ -80,7 +81,8 @@ async def start_import(
     tags=["imports"],
     summary="Import the file that is sent",
     description="The body is the file itself: an export, a transcript, a note, a .gz of one, or a .zip or"
-    " .tar.gz of notes and exports. With `apply` the answer is 202 and the job's id, else what would be done.",
+    " .tar.gz of notes and exports. With `apply` the answer is 202 and the job's id, else what would be done;"
+    " with `keep` the file waits for a day, and the answer's `upload` names it, so that it is sent but once.",
     request_max_body_size=None,
 )
 async def upload_import(
@@ -91,6 +93,7 @@ async def upload_import(
     agent_id: FromQuery[str | None] = None,
     agents: FromQuery[AsGiven | None] = None,
     apply: FromQuery[bool] = False,
+    keep: FromQuery[bool] = False,
 ) -> Response[ImportAnswer]:
     """Take a file, which is never held whole, and plan or start its import."""
     to = await _recipients(request, noesis, agent_id, agents)
@@ -106,9 +109,46 @@ async def upload_import(
         await noesis.audit.record(request.auth.actor, "import started", to.agent or ANY_AGENT)
         return await _started(noesis, what, to)
     try:
-        return await _planned(noesis, what, to)
+        answer = await _planned(noesis, what, to)
+    except NoesisError:
+        keep = False
+        raise
     finally:
-        await asyncio.to_thread(noesis.inflow.uploads.discard, upload)
+        if not keep:
+            await asyncio.to_thread(noesis.inflow.uploads.discard, upload)
+    if keep:
+        answer.content = msgspec.structs.replace(answer.content, upload=upload)
+    return answer
+
+
+@post(
+    "/imports/upload/{upload:str}",
+    status_code=202,
+    tags=["imports"],
+    summary="Import a file that was kept",
+    description="The file is one that was sent with `keep`; its id is a secret of whoever sent it.",
+)
+async def apply_upload(
+    request: ApiRequest,
+    noesis: Wired,
+    upload: FromPath[str],
+    name: FromQuery[str | None] = None,
+    format: FromQuery[Format | None] = None,  # noqa: A002 - the name of the parameter
+    agent_id: FromQuery[str | None] = None,
+    agents: FromQuery[AsGiven | None] = None,
+) -> Response[ImportAnswer]:
+    """Start the import of a file that was planned before."""
+    to = await _recipients(request, noesis, agent_id, agents)
+    what = What(upload=upload, name=upload_name(name), format=format)
+    await noesis.inflow.importing.check(what, to)
+    await noesis.audit.record(request.auth.actor, "import started", to.agent or ANY_AGENT)
+    return await _started(noesis, what, to)
+
+
+@delete("/imports/upload/{upload:str}", tags=["imports"], summary="Throw away a file that was kept")
+async def discard_upload(noesis: Wired, upload: FromPath[str]) -> None:
+    """Throw away what was sent to be planned; that it is there is not told."""
+    await asyncio.to_thread(noesis.inflow.uploads.discard, upload)
 
 
 @get("/imports/{job_id:str}", tags=["imports"], summary="How an import goes")
@@ -160,4 +200,4 @@ async def _pieces(request: ApiRequest) -> AsyncIterator[bytes]:
         yield piece
 
 
-HANDLERS = [start_import, upload_import, get_import]
+HANDLERS = [start_import, upload_import, apply_upload, discard_upload, get_import]

@@ -112,6 +112,40 @@ async def test_an_agent_plans_and_then_imports_its_own_upload(
     assert (again.json()["plan"]["new"], again.json()["plan"]["already"]) == (0, 2)
 
 
+async def test_a_file_that_is_kept_is_sent_but_once(
+    alpha: httpx.AsyncClient, product: Product, uploads: Path
+) -> None:
+    planned = (await alpha.post("/api/v1/imports/upload?keep=true", content=lines("alpha", "alpha"))).json()
+    assert planned["plan"]["new"] == 2
+    assert [path.name for path in uploads.iterdir()] == [planned["upload"]]
+    started = await alpha.post(f"/api/v1/imports/upload/{planned['upload']}")
+    assert started.status_code == 202
+    await work(product, started.json()["job_id"])
+    assert await counts(alpha) == 2
+    assert list(uploads.iterdir()) == []
+    again = await alpha.post(f"/api/v1/imports/upload/{planned['upload']}")
+    assert again.status_code == 404
+
+
+async def test_a_file_that_was_kept_can_be_thrown_away_and_a_bad_one_is_not_kept(
+    alpha: httpx.AsyncClient, uploads: Path
+) -> None:
+    planned = (await alpha.post("/api/v1/imports/upload?keep=true", content=lines("alpha"))).json()
+    assert (await alpha.delete(f"/api/v1/imports/upload/{planned['upload']}")).status_code == 204
+    assert (await alpha.post("/api/v1/imports/upload?keep=true", content=b"\x00\x01")).status_code == 400
+    assert list(uploads.iterdir()) == []
+
+
+async def test_a_file_that_was_kept_goes_to_those_only_whom_the_token_is_for(
+    alpha: httpx.AsyncClient, beta: httpx.AsyncClient
+) -> None:
+    planned = (await alpha.post("/api/v1/imports/upload?keep=true", content=lines("alpha"))).json()
+    address = f"/api/v1/imports/upload/{planned['upload']}"
+    assert (await beta.post(f"{address}?agent_id=alpha")).status_code == 403
+    for odd in ("..%2Fcontrol.sqlite", "x" * 32, "é"):
+        assert (await beta.post(f"/api/v1/imports/upload/{odd}")).status_code == 404
+
+
 async def test_no_text_reaches_the_job(product: Product, alpha: httpx.AsyncClient) -> None:
     reply = await alpha.post(UPLOAD, params={"apply": "true"}, content=lines("alpha") + b'{"text": 7}\n')
     job_id = reply.json()["job_id"]
