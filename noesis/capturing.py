@@ -40,6 +40,8 @@ TOO_LITTLE = "says too little"
 LEAST_TERMS = 3
 """Different words, function words aside, that a turn says at least to be kept as a whole."""
 
+_WITH_ID, _WITHOUT_ID = "with id:", "said:"
+
 REDACTED = "<redacted:"
 """What stands in the place of a secret, as far as it is always the same."""
 
@@ -174,7 +176,7 @@ class Capturing:
             found: set[tuple[str, str]] = set()
             for session in {turn.session_id for turn in turns}:
                 mine = [turn for (each, _), turn in keys.items() if each == session]
-                entries = [entry for turn in mine for entry in entries_of(turn)]
+                entries = [entry for turn in mine for entry in _sought_as(turn)]
                 here = (turns_table.c.agent == agent) & (turns_table.c.session == session)
                 query = sa.select(*columns).where(here, turns_table.c.entry.in_(entries))
                 found |= {(row.session, row.entry) for row in connection.execute(query)}
@@ -184,14 +186,14 @@ class Capturing:
         return [
             turn
             for turn in keys.values()
-            if not any((turn.session_id, entry) in known for entry in entries_of(turn))
+            if not any((turn.session_id, entry) in known for entry in _sought_as(turn))
         ]
 
     async def _note(self, agent: str, turns: Sequence[Turn]) -> None:
         values = [
             {"agent": agent, "session": turn.session_id, "entry": entry}
             for turn in turns
-            for entry in entries_of(turn)
+            for entry in known_as(turn)
         ]
 
         def put(connection: sa.Connection) -> None:
@@ -208,10 +210,24 @@ def entry_of(turn: Turn) -> str:
     return turn.entry_id or content_hash(f"{turn.number}\x1f{turn.role}\x1f{turn.text}")
 
 
-def entries_of(turn: Turn) -> tuple[str, ...]:
-    """All that it may be known by: one way gives the host's id of it, another may not."""
+def known_as(turn: Turn) -> tuple[str, ...]:
+    """What it is noted by: its entry, and what it has in common with the same turn from another way.
+
+    Two turns with ids of the host's are told apart by these, and two without by their places; only
+    between a turn with an id and one without it has to go by what was said.
+    """
     said = said_as(turn)
-    return (entry_of(turn),) if said is None else (entry_of(turn), said)
+    if said is None:
+        return (entry_of(turn),)
+    return entry_of(turn), f"{_WITH_ID if turn.entry_id else _WITHOUT_ID}{said}"
+
+
+def _sought_as(turn: Turn) -> tuple[str, ...]:
+    """What it is looked for by: its entry, and what was said among those that came the other way."""
+    said = said_as(turn)
+    if said is None:
+        return (entry_of(turn),)
+    return entry_of(turn), f"{_WITHOUT_ID if turn.entry_id else _WITH_ID}{said}"
 
 
 def said_as(turn: Turn) -> str | None:
@@ -219,7 +235,7 @@ def said_as(turn: Turn) -> str | None:
     if turn.said_as is not None or turn.said_at is None:
         return turn.said_as
     text = turn.text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
-    return f"said:{content_hash(chr(0x1F).join((turn.role, str(turn.said_at), text)))}"
+    return content_hash(chr(0x1F).join((turn.role, str(turn.said_at), text)))
 
 
 def _kept_of(turn: Turn, redactor: Redactor) -> list[_Kept] | str:

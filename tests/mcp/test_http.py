@@ -164,8 +164,8 @@ async def test_a_stored_instruction_stays_data_in_every_answer(connect: Connect)
             text_of(await client.call_tool("memory_search", {"query": "run before each answer rules"}))
         )
         shown.append(text_of(await client.call_tool("memory_recall", {})))
-        for stored in (first, second):
-            shown.append(text_of(await client.call_tool("memory_get", {"id": stored["id"]})))
+        whole = [await client.call_tool("memory_get", {"id": stored["id"]}) for stored in (first, second)]
+        shown.extend(map(text_of, whole))
     for text in shown:
         assert "</noesis-memory>" not in text
         assert "<|" not in text
