@@ -30,6 +30,7 @@ from noesis.errors import Conflict, EmbedderUnavailable, Forbidden, NoesisError,
 from noesis.filling import Filled
 from noesis.memory import (
     DELETED,
+    EXPIRED,
     ArchiveUse,
     Indexed,
     Memory,
@@ -45,6 +46,7 @@ from noesis.runtime import Noesis
 from noesis.store import Table
 from tests.operations import drawn
 from tests.operations.model import AGENTS, Expected, Model, Refused, Remembered, readable, seen
+from tests.operations.round_trip import round_trip
 from tests.support import Clock, Product, WordEmbedder, running
 
 T = TypeVar("T")
@@ -221,6 +223,15 @@ class MemoryMachine(RuleBasedStateMachine):
             assert any(state.vector_index for state in self.run(self.noesis.store.states()))
 
     @rule()
+    def export_all_and_import_it_here_and_elsewhere(self) -> None:
+        """An export holds every memory once; where they are it adds nothing, an empty store becomes the same."""
+        expected = {memory.id: self._moved(memory) for memory in self.model.memories.values()}
+        found, again, elsewhere = self.run(round_trip(self.noesis, self.embedder, self.clock, ENVIRON))
+        assert found == set(expected)
+        assert (again.indexed, again.archived, again.errors, again.duplicates) == (0, 0, 0, len(expected))
+        assert {memory_id: seen(memory) for memory_id, memory in elsewhere.items()} == expected
+
+    @rule()
     def start_again(self) -> None:
         self.run(self.stack.aclose())
         self.run(self._open())
@@ -355,6 +366,13 @@ class MemoryMachine(RuleBasedStateMachine):
 
     def _of(self, memory_id: str) -> Remembered:
         return self.model.memories[memory_id]
+
+    def _moved(self, memory: Remembered) -> Remembered:
+        """A memory after its way to another store: what had expired is archived, vectors are made anew."""
+        memory = msgspec.structs.replace(memory, pending=self.embedder.down)
+        if memory.archived_at is not None or memory.is_live(self.clock()):
+            return memory
+        return msgspec.structs.replace(memory, archived_at=self.clock(), reason=EXPIRED)
 
     def _caller(self, memory_id: str, caller: Scope | None) -> Scope:
         return caller or Scope(self.owners[memory_id])
