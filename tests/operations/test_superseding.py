@@ -173,3 +173,16 @@ async def test_another_process_sees_a_link_within_a_second(
 def test_the_order(ids: str, successors: dict[str, str], expected: str) -> None:
     """Down to below the nearest replacement that is there, and nothing is lost, even in a ring."""
     assert "".join(ids[place] for place in below_successors(ids, successors)) == expected
+
+
+async def test_the_history_of_the_old_memory_tells_of_it(alpha: httpx.AsyncClient) -> None:
+    old, new = await ids_of(alpha, OLD, NEW)
+    await supersede(alpha, old, new)
+    await supersede(alpha, old, new)
+    await alpha.delete(f"{MEMORIES}/{old}/supersede")
+    events = (await alpha.get(f"{MEMORIES}/{old}/history")).json()["events"]
+    assert [(each["kind"], each["changed"]) for each in events[:2]] == [
+        ("updated", [{"field": "superseded_by", "old": new, "new": None}]),
+        ("superseded", [{"field": "superseded_by", "old": None, "new": new}]),
+    ]
+    assert [each["kind"] for each in events[2:]] == ["created"]
