@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 
 import msgspec
@@ -11,8 +12,11 @@ from noesis.errors import StoreError
 from noesis.store import Change, Column, Condition, Store, Table
 from noesis.store.filters import equals
 
-PAGE = 256
+PAGE = 128
 """Memories of one page, which is one commit: a writer who comes in between waits for no more than that."""
+
+_REST = 1.0
+"""After each page it rests for so many times as long as the page took: others get every second moment."""
 
 _MOST_FAILED = 1000
 
@@ -64,6 +68,7 @@ class Sweep:
         changed: list[str] = []
         passed: dict[str, bool] = {}
         while not stop():
+            began = time.monotonic()
             ids = await self._next(passed)
             if not ids or sum(passed.values()) >= _MOST_FAILED:
                 return _swept(changed, passed, stopped=bool(ids))
@@ -74,6 +79,7 @@ class Sweep:
                 else:
                     passed[memory_id] = outcome is None
             tell(len(changed) + len(passed), max(total, len(changed) + len(passed)))
+            await asyncio.sleep((time.monotonic() - began) * _REST)
         return _swept(changed, passed, stopped=True)
 
     async def _next(self, passed: dict[str, bool]) -> list[str]:

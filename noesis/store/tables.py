@@ -35,6 +35,7 @@ T = TypeVar("T")
 Matches = tuple[list[RankingRow], npt.NDArray[np.float32]]
 
 _TRIES = 8
+_MANY_ROWS = 16
 _CONFLICTS = ("commit conflict", "too many concurrent writers")
 _PLACE = ("session_id", "source", "position")
 REFINE = 10
@@ -263,7 +264,10 @@ class Table:
         """Insert the rows or replace those with the same ids; only under the write lock."""
         if not rows:
             return
-        data = to_arrow(rows, await self._table.schema())
+        schema = await self._table.schema()
+        # Hashing a page of rows takes many milliseconds, in which a search would wait for its turn.
+        many = len(rows) > _MANY_ROWS
+        data = await asyncio.to_thread(to_arrow, rows, schema) if many else to_arrow(rows, schema)
         merge = self._table.merge_insert("id").when_matched_update_all().when_not_matched_insert_all()
         # The indexed path has no check against a row another process inserts meanwhile.
         merge = merge.use_index(False)

@@ -91,7 +91,7 @@ async def shown(product: Product, *, archived: bool) -> list[str]:
 
 
 @pytest.mark.integration
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 async def test_a_cleanup_that_is_killed_at_a_point_loses_nothing_and_the_next_one_ends_it(
     tmp_path: Path,
 ) -> None:
@@ -116,7 +116,7 @@ async def test_a_cleanup_that_is_killed_at_a_point_loses_nothing_and_the_next_on
 
 
 @pytest.mark.integration
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 async def test_bringing_back_that_is_killed_at_a_point_loses_nothing_and_can_be_done_again(
     tmp_path: Path,
 ) -> None:
@@ -155,7 +155,7 @@ async def test_what_a_killed_process_left_in_both_tables_is_shown_once_beside_a_
 ROUNDS = pytest.mark.parametrize(
     "rounds",
     [
-        pytest.param(2, marks=[pytest.mark.integration, pytest.mark.timeout(300)]),
+        pytest.param(2, marks=[pytest.mark.integration, pytest.mark.timeout(900)]),
         pytest.param(200, marks=[pytest.mark.torture, pytest.mark.timeout(4 * 3600)]),
     ],
 )
