@@ -21,8 +21,11 @@ export function createDelivery({ client, breaker, spool, logger, commitTimeoutMs
       // Nothing holds it but this call: an error makes the host keep it.
       await send(entry, commitTimeoutMs);
     } else if (breaker.since === null) {
+      const own = handOver(name, entry);
+      // A process that lives for one turn has no service that would look after those of earlier ones.
+      own.then((isThere) => isThere && flush()).catch(() => {});
       // A reply waits for its turn's end: past the limit the turn is on its way without it.
-      await within(commitTimeoutMs, handOver(name, entry));
+      await within(commitTimeoutMs, own);
     }
   }
 

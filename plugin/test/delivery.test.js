@@ -53,6 +53,15 @@ test("a flush ends at the first sign of an outage and loses nothing", async (t) 
   assert.deepEqual([keys(requests), (await spool.names()).length], [["a"], 2]);
 });
 
+test("a turn that is taken takes along those that were left behind", async (t) => {
+  const { spool, delivery, requests } = await deliveryTo(t, () => taken);
+  await spool.put(entry("left"));
+  await delivery.take(entry("new"));
+  const until = Date.now() + 5000;
+  while ((await spool.names()).length > 0 && Date.now() < until) await new Promise((done) => setTimeout(done, 20));
+  assert.deepEqual(keys(requests), ["new", "left"]);
+});
+
 test("two flushes at once hand over each turn once", async (t) => {
   const { spool, delivery, requests } = await deliveryTo(t, () => taken);
   await spool.put(entry("a"));
