@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from noesis.api import export
+from noesis.exporting.values import Shape, Wanted
 from noesis.memory import NewMemory, Role, Scope
 from tests.support import Product
 
@@ -77,7 +78,7 @@ async def test_a_client_that_leaves_or_takes_nothing_ends_the_export(
     await put(product, "alpha", 600)
     monkeypatch.setattr(export, "STALLED_S", 0.05)
     noesis = product.noesis
-    wanted, shape = export.Wanted(), export.Shape.NDJSON
+    wanted, shape = Wanted(), Shape.NDJSON
     opened = export._streamed(noesis.exporting, noesis.audit, Scope("alpha"), wanted, shape)
     for leaves in (True, False):
         sent: list[Any] = []
