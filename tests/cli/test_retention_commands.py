@@ -18,12 +18,12 @@ def noesis(request: pytest.FixtureRequest) -> Run:
     return chosen
 
 
+@pytest.mark.timeout(600)
 def test_a_memory_goes_to_the_archive_and_comes_back(noesis: Run) -> None:
     agent = ("--agent", "shelf")
     stored = noesis("index", "the heron nests early", "--ttl-days", SHORT, *agent, "--json").json()["id"]
     plan = noesis("cleanup", "--plan", *agent, "--json").json()
     assert (plan["expired"], plan["by_agent"], plan["needs_confirmation"]) == (1, {"shelf": 1}, False)
-    assert "by agent: shelf 1" in noesis("cleanup", "--plan", *agent).out
     done = noesis("cleanup", *agent)
     assert (done.code, done.out) == (0, "1 archived, 0 purged for good.\n")
     listed = noesis("archive", "list", "--type", "fact", *agent, "--json").json()
