@@ -19,7 +19,7 @@ from noesis.control import Control, sqlite_url
 from noesis.errors import BackupRefused, Cancelled, Conflict, StoreError, StoreIncompatible
 from noesis.store import Store
 from noesis.store.checksums import changed, record, sum_files
-from noesis.store.generations import open_as_it_is
+from noesis.store.generations import is_as_written, open_as_it_is
 from noesis.store.whole import Contents, probe, read_whole
 
 LIVE = "the live store"
@@ -97,8 +97,13 @@ class Checking:
 
             files = await asyncio.to_thread(sum_files, place, paths, on_bytes)
             problems = [f"{name} changed on the disk." for name in changed(self._store.directory, files)]
-            contents, queries, more = await _look(place, cancelled)
-            problems += more
+            if not _info_is_right(place):
+                problems.append("generation.json changed on the disk.")
+            contents: dict[str, Contents] = {}
+            queries: dict[str, bool] = {}
+            if not problems:
+                # Bytes that are known to be wrong need not be read, and reading them may do anything.
+                contents, queries, problems = await _look(place, cancelled)
             if not problems:
                 await asyncio.to_thread(record, self._store.directory, files)
         return Verified(
@@ -142,6 +147,13 @@ class Checking:
         finally:
             await store.close()
             control.close()
+
+
+def _info_is_right(place: Path) -> bool:
+    try:
+        return is_as_written(place)
+    except (StoreError, msgspec.DecodeError, UnicodeDecodeError):
+        return False
 
 
 async def nothing_forgotten(_agent: str) -> frozenset[tuple[str, str]]:

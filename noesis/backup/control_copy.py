@@ -42,25 +42,39 @@ class Way(enum.StrEnum):
     UNDO = "undo"
 
 
-def copy_to(control: Control, path: Path, only: frozenset[str] | None = None) -> None:
-    """Write the tables, as they are in one transaction, to a new SQLite file for its owner alone."""
+_ENTRY_TABLES = frozenset({"tokens", "audit"})
+_ENTRY_KEYS = ("admin_password_hash", "context_key")
+"""Who may come in, and who did: not for a copy that others keep."""
+
+
+def copy_to(
+    control: Control, path: Path, only: frozenset[str] | None = None, *, for_others: bool = False
+) -> None:
+    """Write the tables, as they are in one transaction, to a new SQLite file for its owner alone.
+
+    `for_others` leaves out tokens, the password and the audit log, of which even hashes tell something.
+    """
     path.touch(mode=0o600)
     engine = sa.create_engine(sqlite_url(path))
     try:
         metadata.create_all(engine)
-        control.read_sync(lambda source: _copy_all(source, engine, only))
+        control.read_sync(lambda source: _copy_all(source, engine, only, for_others=for_others))
     finally:
         engine.dispose()
 
 
-def _copy_all(source: sa.Connection, engine: sa.Engine, only: frozenset[str] | None) -> None:
+def _copy_all(
+    source: sa.Connection, engine: sa.Engine, only: frozenset[str] | None, *, for_others: bool
+) -> None:
+    left_out = _NOT_COPIED | _ENTRY_TABLES if for_others else _NOT_COPIED
+    secret = (*_SECRET_KEYS, *_ENTRY_KEYS) if for_others else _SECRET_KEYS
     with engine.begin() as target:
         for table in metadata.sorted_tables:
-            if table.name in _NOT_COPIED or (only is not None and table.name not in only):
+            if table.name in left_out or (only is not None and table.name not in only):
                 continue
             query = sa.select(table)
             if table is instance:
-                query = query.where(instance.c.key.not_in(_SECRET_KEYS))
+                query = query.where(instance.c.key.not_in(secret))
             _copy(source, target, table, query)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from noesis.backup.archive import Cancel
+from noesis.backup.archive import MANIFEST, Cancel, write_archive
 from noesis.backup.checking import Checking
 from noesis.backup.comparing import Forgotten
 from noesis.backup.keeping import KeepRules
@@ -18,12 +18,14 @@ from noesis.backup.part import PartRestoring
 from noesis.backup.shelf import PARTIAL, Shelf, check_name, described
 from noesis.backup.taking import Taking, Tell
 from noesis.backup.undoing import Undoing
-from noesis.backup.values import Backup, Beside, Brought, Preview, Restored, Verified, Wanted
+from noesis.backup.values import Backup, Beside, Brought, Manifest, Preview, Restored, Verified, Wanted
 from noesis.control import Control
-from noesis.errors import Conflict, InvalidInput, NotFound, StoreError
+from noesis.errors import BackupRefused, Conflict, InvalidInput, NotFound, StoreError
 from noesis.settings import Settings
 from noesis.store import Store
 from noesis.store.tables import write_error
+
+_PIECE = 1 << 20
 
 
 def silent(_done: int, _total: int) -> None:
@@ -150,6 +152,21 @@ class Backups:
         """Bring a part of a backup back."""
         return await self._part.bring(_file(path), wanted, actor, tell, cancelled)
 
+    async def lay_out(self, folder: Path) -> Manifest:
+        """Lay out in a folder what an archive holds, without tokens and password.  Raises a StoreError."""
+        return await self._taking.lay_out(folder)
+
+    async def take_in(self, folder: Path, name: str) -> Backup:
+        """List what was laid out in a folder as a backup, once it was looked at.
+
+        Raises BackupRefused when it is nothing of the kind or was changed, Conflict, StoreError.
+        """
+        check_name(name)
+        async with self._store.scratch() as scratch:
+            packed = scratch / name
+            await asyncio.to_thread(_pack, folder, packed)
+            return await self.receive(name, _pieces_of(packed))
+
     async def receive(self, name: str, pieces: AsyncIterator[bytes]) -> Backup:
         """Take in an archive that is sent, and list it once it was looked at.
 
@@ -176,6 +193,22 @@ class Backups:
             backup = msgspec.structs.replace(described(sent), verified_at=self._now_ms())
             self.shelf.put(partial, backup)
         return backup
+
+
+def _pack(folder: Path, target: Path) -> None:
+    try:
+        manifest = msgspec.json.decode((folder / MANIFEST).read_bytes(), type=Manifest)
+        write_archive(folder, manifest, target, lambda _count: None, never)
+    except (msgspec.DecodeError, FileNotFoundError) as error:
+        raise BackupRefused("This holds no snapshot of Noesis.") from error
+    except OSError as error:
+        raise write_error(error) from error
+
+
+async def _pieces_of(path: Path) -> AsyncIterator[bytes]:
+    with path.open("rb") as file:
+        while piece := await asyncio.to_thread(file.read, _PIECE):
+            yield piece
 
 
 def _copy(source: Path, target: Path) -> None:

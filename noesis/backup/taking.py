@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import msgspec
 
 from noesis import __version__
 from noesis.backup import encryption
-from noesis.backup.archive import CONTROL, STORE, Cancel, check_room, write_archive
+from noesis.backup.archive import CONTROL, MANIFEST, STORE, Cancel, check_room, write_archive
 from noesis.backup.control_copy import INSTANCE_ID, copy_to
 from noesis.backup.keeping import KeepRules, to_remove
 from noesis.backup.shelf import PARTIAL, Shelf
@@ -21,7 +21,7 @@ from noesis.control import Control
 from noesis.crash_points import crash_point
 from noesis.errors import StoreError
 from noesis.store import Store
-from noesis.store.checksums import FileSum, changed, sum_files
+from noesis.store.checksums import FileSum, changed, record, sum_files
 from noesis.store.generations import ACTIVE, ARCHIVE, open_as_it_is
 from noesis.store.locks import FileLock
 from noesis.store.tables import write_error
@@ -66,6 +66,7 @@ class Taking:
                 manifest = await self._gather(folder, tell)
                 await asyncio.to_thread(self._write, folder, manifest, partial, tell, cancelled)
                 await self._prove(partial, folder, manifest, tell, cancelled)
+                await asyncio.to_thread(record, self._store.directory, _of_store(manifest.files))
                 crash_point("backup: verified")
                 backup = self._describe(name, kind, manifest, partial.stat().st_size)
                 self._shelf.put(partial, backup)
@@ -77,10 +78,20 @@ class Taking:
         await self.prune()
         return backup
 
-    async def _gather(self, folder: Path, tell: Tell) -> Manifest:
+    async def lay_out(self, folder: Path) -> Manifest:
+        """Lay out in a folder what an archive holds, for others to keep: without tokens and password.
+
+        Raises StoreBusy, StoreFull, or StoreError when the live store is damaged.
+        """
+        manifest = await self._gather(folder, lambda _done, _total: None, for_others=True)
+        encoded = msgspec.json.format(msgspec.json.encode(manifest))
+        await asyncio.to_thread((folder / MANIFEST).write_bytes, encoded)
+        return manifest
+
+    async def _gather(self, folder: Path, tell: Tell, *, for_others: bool = False) -> Manifest:
         """Lay all files out in a folder: copies of the control state, links to the tables."""
         # The control state first: what it says of a file or a turn is in the tables by then.
-        await asyncio.to_thread(copy_to, self._control, folder / CONTROL)
+        await asyncio.to_thread(copy_to, self._control, folder / CONTROL, for_others=for_others)
         await self._store.link_to(folder / STORE)
         crash_point("backup: linked")
         generation = await open_as_it_is(folder / STORE)
@@ -106,12 +117,7 @@ class Taking:
         total = sum(path.stat().st_size for path in paths)
         check_room(self._shelf.directory, 2 * total)
         files = sum_files(folder, paths, _teller(tell, 0, total))
-        in_store = [
-            msgspec.structs.replace(file, path=file.path.removeprefix(f"{STORE}/"))
-            for file in files
-            if file.path.startswith(f"{STORE}/")
-        ]
-        if damaged := changed(self._store.directory, in_store):
+        if damaged := changed(self._store.directory, _of_store(files)):
             raise StoreError(
                 f"The store is damaged: {len(damaged)} of its files changed since they were recorded."
                 " No backup was made and no older one removed; `noesis verify` says more."
@@ -164,6 +170,16 @@ class Taking:
         for name in gone:
             self._shelf.remove(name)
         return gone
+
+
+def _of_store(files: Iterable[FileSum]) -> list[FileSum]:
+    """The files of the generation, as they are called in it."""
+    start = f"{STORE}/"
+    return [
+        msgspec.structs.replace(file, path=file.path.removeprefix(start))
+        for file in files
+        if file.path.startswith(start)
+    ]
 
 
 async def instance_id(control: Control) -> str:

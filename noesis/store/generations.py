@@ -23,6 +23,8 @@ ARCHIVE = "memories_archive"
 _TRAINED = "vector_index.json"
 """LanceDB does not tell what an index learnt from; without this file, it is taken for what it covers."""
 
+_FIRST_FIELDS = {"schema_version", "created_at", "embedder"}
+
 _INDEX_CACHE_BYTES = 96 << 20
 _METADATA_CACHE_BYTES = 32 << 20
 
@@ -112,8 +114,20 @@ def read_info(directory: Path) -> GenerationInfo:
 
 def write_info(directory: Path, info: GenerationInfo) -> None:
     """Write `generation.json`."""
+    write_file(directory / "generation.json", _encoded(info))
+
+
+def is_as_written(directory: Path) -> bool:
+    """Whether `generation.json` is byte for byte what this version would write; an earlier one wrote no check."""
+    found = (directory / "generation.json").read_bytes()
+    if b'"check"' not in found and set(msgspec.json.decode(found)) == _FIRST_FIELDS:
+        return True
+    return found == _encoded(read_info(directory))
+
+
+def _encoded(info: GenerationInfo) -> bytes:
     checked = msgspec.structs.replace(info, check=_check(info))
-    write_file(directory / "generation.json", msgspec.json.format(msgspec.json.encode(checked)))
+    return msgspec.json.format(msgspec.json.encode(checked))
 
 
 def _check(info: GenerationInfo) -> str:
