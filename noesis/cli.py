@@ -24,6 +24,7 @@ from noesis.oversight_commands import COMMANDS as OVERSIGHT_COMMANDS
 from noesis.retention_commands import archive, cleanup
 from noesis.settings import Settings, describe, load
 from noesis.shown import show_hits, show_memories, show_memory, show_stats, show_table, show_verdict
+from noesis.snapshot_commands import snapshot_command
 from noesis.source_commands import inbox, source
 
 T = TypeVar("T")
@@ -326,6 +327,7 @@ main.add_command(export_command)
 main.add_command(inbox)
 main.add_command(mcp_command)
 main.add_command(cleanup)
+main.add_command(snapshot_command)
 main.add_command(archive)
 for each in (*BACKUP_COMMANDS, *OVERSIGHT_COMMANDS, *DEDUP_COMMANDS):
     main.add_command(each)

@@ -50,8 +50,8 @@ from noesis.importing.turns import TurnImport
 from noesis.inbox import Inbox
 from noesis.indexing import Indexing
 from noesis.jobs import Jobs
-from noesis.ledger import Ledger
 from noesis.latencies import Latencies
+from noesis.ledger import Ledger
 from noesis.lifetimes import Lifetimes
 from noesis.metrics import Metrics
 from noesis.mirroring import Mirror
@@ -67,6 +67,7 @@ from noesis.related import Related
 from noesis.scanning import Scanning
 from noesis.search import Search
 from noesis.settings import Settings
+from noesis.snapshots.operation import Snapshots
 from noesis.source_health import SourceHealth
 from noesis.sources.book import Book
 from noesis.sources.roots import Roots
@@ -164,6 +165,7 @@ class Noesis(msgspec.Struct, kw_only=True):
     oversight: Oversight
     context: ContextEngine
     backups: Backups
+    snapshots: Snapshots
 
 
 @asynccontextmanager
@@ -272,6 +274,7 @@ def _wired(
     forget = (uses.drop, superseding.drop, findings.drop)
     retention = _retention(opened, browsing, lifetimes, quotas, audit, settings, forget)
     backups = Backups(store, control, settings, now_ms, Tombstones(control, now_ms).forgotten)
+    snapshots = Snapshots(control, settings, backups, now_ms)
     more = (
         CleaningHealth(retention.cleaning).check,
         inflow.health.check,
@@ -339,6 +342,7 @@ def _wired(
         ),
         context=_context(opened, inflow.capturing, redacting, search, superseding, settings),
         backups=backups,
+        snapshots=snapshots,
     )
 
 

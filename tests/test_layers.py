@@ -110,6 +110,7 @@ LAYERS: dict[str, set[str]] = {
     "entry points": {
         "api",
         "backup_commands",
+        "snapshot_commands",
         "cli",
         "client",
         "commands",
@@ -139,6 +140,10 @@ BETWEEN_ENTRY_POINTS = {
     ("backup_commands", "commands"),
     ("backup_commands", "shown"),
     ("cli", "backup_commands"),
+    ("cli", "snapshot_commands"),
+    ("snapshot_commands", "backup_commands"),
+    ("snapshot_commands", "client"),
+    ("snapshot_commands", "commands"),
     ("cli", "client"),
     ("cli", "commands"),
     ("cli", "dedup_commands"),
@@ -188,6 +193,7 @@ OWNERS: dict[str, set[str]] = {
     "arq": {"activity", "jobs", "messages", "redis_server", "worker"},
     "click": {
         "backup_commands",
+        "snapshot_commands",
         "cli",
         "commands",
         "mcp_commands",

@@ -33,6 +33,7 @@ from noesis.api import (
     related,
     search,
     selection,
+    snapshots,
     sources,
     system,
 )
@@ -56,6 +57,7 @@ ROUTES = [
     *related.HANDLERS,
     *dedup.HANDLERS,
     *search.HANDLERS,
+    *snapshots.HANDLERS,
     *sources.HANDLERS,
     *context.HANDLERS,
     *imports.HANDLERS,

@@ -146,7 +146,7 @@ async def _page(
 
 
 def _told(restored: list[Restored]) -> str:
-    counts = Counter(each.outcome for each in restored)
+    counts: Counter[str] = Counter(each.outcome for each in restored)
     words = {
         "no_room": "found no room: the agent's quota is used up",
         "not_found": "are gone for good",

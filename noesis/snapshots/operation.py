@@ -5,25 +5,38 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+import shutil
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Protocol
 
 import msgspec
 
+from noesis.backup.values import Backup, Manifest
 from noesis.control import Control
-from noesis.errors import Conflict, NoesisError, SnapshotFailed
+from noesis.errors import Conflict, NoesisError
 from noesis.settings import Settings
 from noesis.snapshots.git import TIMEOUT_S, Git, GitFailed
 from noesis.snapshots.remote import Remote, remote_of
-from noesis.snapshots.repository import Commit, Repository, sweep_remote
+from noesis.snapshots.repository import INSIDE, Commit, Repository, sweep_remote
 from noesis.snapshots.trouble import Kind
 
-LayOut = Callable[[Path], Awaitable[Mapping[str, int]]]
-"""Fills a folder with a consistent copy of the store and tells how many rows each table has."""
-
 Progress = Callable[[int, int | None], None]
+
+
+class Contents(Protocol):
+    """Where a snapshot's files come from, and where a fetched one goes."""
+
+    async def lay_out(self, folder: Path) -> Manifest:
+        """Fill a folder with a consistent copy of everything but tokens and password."""
+        ...
+
+    async def take_in(self, folder: Path, name: str) -> Backup:
+        """List what was laid out in a folder as a backup, once it was looked at."""
+        ...
+
 
 _STATE = "snapshot_state"
 _STEPS = 4
@@ -33,7 +46,7 @@ class Taken(msgspec.Struct, frozen=True, kw_only=True):
     """What came of a snapshot: its commit (None: nothing had changed), the remote's branch, what to know."""
 
     commit: str | None
-    rows: int
+    memories: int
     branch: str | None
     swept: int
     warning: str | None = None
@@ -56,16 +69,14 @@ class Snapshots:
         self,
         control: Control,
         settings: Settings,
-        lay_out: LayOut,
+        contents: Contents,
         now_ms: Callable[[], int],
-        instance: Callable[[], Awaitable[str]],
         timeout_s: float = TIMEOUT_S,
     ) -> None:
         self._control = control
         self._settings = settings
-        self._lay_out = lay_out
+        self._contents = contents
         self._now_ms = now_ms
-        self._instance = instance
         self._timeout_s = timeout_s
         self._place = settings.data_dir / "snapshots"
 
@@ -103,8 +114,22 @@ class Snapshots:
         stored = await self._control.value(_STATE)
         return State() if stored is None else msgspec.json.decode(stored, type=State)
 
-    async def fetch(self, folder: Path, commit: str | None = None) -> None:
-        """Clone a snapshot of the remote (the newest, or one of its commits) into a new folder, and check its files.
+    async def fetch(self, commit: str | None = None) -> Backup:
+        """Fetch a snapshot of the remote (the newest, or one of its commits) and list it as a backup.
+
+        Raises Conflict when no remote is set or it was fetched before, SnapshotFailed, BackupRefused.
+        """
+        async with self._alone():
+            folder = self._place / "fetched"
+            await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+            try:
+                found = await self.clone(folder, commit)
+                return await self._contents.take_in(folder / INSIDE, f"snapshot-{found[:12]}.tar.gz")
+            finally:
+                await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+
+    async def clone(self, folder: Path, commit: str | None = None) -> str:
+        """Clone a snapshot into a new folder and check its large files; which commit it is.
 
         Raises Conflict when no remote is set, SnapshotFailed.
         """
@@ -119,6 +144,7 @@ class Snapshots:
         await git.run("fetch", "-q", "origin", f"refs/heads/{self._settings.git_lfs_branch}")
         await git.run("checkout", "-q", "--detach", commit or "FETCH_HEAD")
         await git.run("lfs", "fsck")
+        return (await git.run("rev-parse", "HEAD")).strip()
 
     async def _take(self, progress: Progress) -> Taken:
         remote = self.remote
@@ -126,21 +152,23 @@ class Snapshots:
         await repository.prepare()
         progress(1, _STEPS)
         async with repository.emptied() as folder:
-            rows = await self._lay_out(folder)
-        commit = await repository.commit(_message(rows, self._now_ms()), self._settings.git_lfs_keep)
+            manifest = await self._contents.lay_out(folder)
+            commit = await repository.commit(_message(manifest), self._settings.git_lfs_keep)
         progress(2, _STEPS)
         branch, warning = None, None
         if remote is not None and await repository.log():
-            branch, warning = await self._push(repository, remote)
+            branch, warning = await self._push(repository, remote, manifest)
         progress(3, _STEPS)
         swept = await repository.sweep()
         if remote is not None and remote.way == "file":
             swept += await sweep_remote(Path(remote.address.removeprefix("file://")))
-        return Taken(commit=commit, rows=sum(rows.values()), branch=branch, swept=swept, warning=warning)
+        return Taken(commit=commit, memories=manifest.memories, branch=branch, swept=swept, warning=warning)
 
-    async def _push(self, repository: Repository, remote: Remote) -> tuple[str, str | None]:
-        stamp = f"{datetime.fromtimestamp(self._now_ms() / 1000, UTC):%Y%m%dT%H%M%S}"
-        aside = f"noesis/{await self._instance()}/{stamp}"
+    async def _push(
+        self, repository: Repository, remote: Remote, manifest: Manifest
+    ) -> tuple[str, str | None]:
+        stamp = f"{datetime.fromtimestamp(manifest.created_at / 1000, UTC):%Y%m%dT%H%M%S}"
+        aside = f"noesis/{manifest.instance}/{stamp}"
         try:
             branch = await repository.push(remote.address, aside)
         except GitFailed as error:
@@ -189,11 +217,8 @@ class Snapshots:
         await self._control.set_value(_STATE, msgspec.json.encode(after).decode())
 
 
-def _message(rows: Mapping[str, int], now_ms: int) -> str:
-    """The subject of a commit: when, and how many rows lie in it."""
-    at = datetime.fromtimestamp(now_ms / 1000, UTC)
-    counts = ", ".join(f"{count:,} {name}" for name, count in rows.items())
-    return f"Snapshot of {at:%Y-%m-%d %H:%M} UTC: {counts}"
-
-
-__all__ = ["LayOut", "SnapshotFailed", "Snapshots", "State", "Taken"]
+def _message(manifest: Manifest) -> str:
+    """The subject of a commit: when, and what lies in it."""
+    at = datetime.fromtimestamp(manifest.created_at / 1000, UTC)
+    rows = sum(table.rows for table in manifest.tables.values())
+    return f"Snapshot of {at:%Y-%m-%d %H:%M} UTC: {manifest.memories:,} memories in {rows:,} rows"

@@ -17,6 +17,9 @@ from noesis.snapshots.trouble import Kind
 PUSHED = "refs/noesis/pushed"
 """What the remote's branch was when we pushed last: the lease that a forced push is bound to."""
 
+INSIDE = "noesis"
+"""The folder of the work tree that holds a snapshot."""
+
 _ATTRIBUTES = "* filter=lfs diff=lfs merge=lfs -text\n*.json -filter -diff -merge\n.gitattributes -filter -diff -merge\n"
 _FIELDS = "%H%x1f%ct%x1f%s"
 
@@ -61,10 +64,17 @@ class Repository:
 
     @asynccontextmanager
     async def emptied(self) -> AsyncIterator[Path]:
-        """The work tree with nothing in it, to be filled with what the snapshot holds."""
+        """A folder of the work tree, to be filled with what the snapshot holds; it is empty before and afterwards.
+
+        Its files are links to the live store's, which must not outlive their use there.
+        """
         await asyncio.to_thread(_empty, self._folder)
         (self._folder / ".gitattributes").write_text(_ATTRIBUTES, encoding="ascii")
-        yield self._folder
+        try:
+            (self._folder / INSIDE).mkdir(mode=0o700)
+            yield self._folder / INSIDE
+        finally:
+            await asyncio.to_thread(_empty, self._folder)
 
     async def commit(self, message: str, keep: int) -> str | None:
         """Commit what lies in the work tree onto the last `keep` - 1 snapshots; None when nothing has changed.

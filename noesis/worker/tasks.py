@@ -17,6 +17,7 @@ from noesis.importing.operation import from_args
 from noesis.runtime import Noesis
 from noesis.settings import Settings
 from noesis.worker import backups as backup_jobs
+from noesis.worker import snapshots as snapshot_jobs
 from noesis.worker.crons import Cron
 from noesis.worker.handlers import Handler, JobContext
 
@@ -157,6 +158,7 @@ HANDLERS = {
     "dedup": Handler(run=dedup, timeout_s=24 * 3600.0, concurrency=1),
     "capture_turn": Handler(run=capture_turn, timeout_s=600.0, max_attempts=20, concurrency=1),
     **backup_jobs.HANDLERS,
+    **snapshot_jobs.HANDLERS,
     "cleanup": Handler(run=cleanup, timeout_s=6 * 3600.0, concurrency=1),
     "upkeep": Handler(run=upkeep, timeout_s=3600.0, concurrency=1),
 }
@@ -181,7 +183,7 @@ def crons(settings: Settings) -> tuple[Cron, ...]:
     looking = Cron(
         name="scan_all", job="scan_all", key="scan_all", every_ms=settings.scan_minutes * MINUTE_MS
     )
-    return (*_CRONS, looking, *_cleaning(settings), *backup_jobs.crons(settings))
+    return (*_CRONS, looking, *_cleaning(settings), *backup_jobs.crons(settings), *snapshot_jobs.crons(settings))
 
 
 def _cleaning(settings: Settings) -> tuple[Cron, ...]:

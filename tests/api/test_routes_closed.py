@@ -30,6 +30,8 @@ TOKEN_OUTSIDE_THE_API = {("GET", "/health"), ("GET", "/metrics"), ("POST", "/mcp
 GATEWAY = {
     ("GET", "/api/v1/backups"),
     ("POST", "/api/v1/backups"),
+    ("GET", "/api/v1/snapshots"),
+    ("POST", "/api/v1/snapshots"),
     ("POST", "/api/v1/backups/{name}/verify"),
     ("POST", "/api/v1/verify"),
     ("GET", "/api/v1/dedup"),
@@ -44,6 +46,7 @@ GATEWAY = {
 ADMIN = {
     ("GET", "/api/v1/backups/{name}"),
     ("POST", "/api/v1/backups/upload"),
+    ("POST", "/api/v1/snapshots/fetch"),
     ("POST", "/api/v1/backups/{name}/restore"),
     ("POST", "/api/v1/restore/undo"),
     ("DELETE", "/api/v1/sources/{key}"),

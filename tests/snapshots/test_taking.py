@@ -5,19 +5,21 @@ from __future__ import annotations
 import asyncio
 import os
 import subprocess
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from noesis.backup.values import Backup, Manifest
 from noesis.control import Control
 from noesis.errors import Conflict, SettingsError, SnapshotFailed
 from noesis.runtime import open_control
 from noesis.settings import Settings
 from noesis.snapshots.operation import Snapshots
+from noesis.store.whole import TableSum
 from tests.fakes.git_server import TOKEN, GitHost, git_host
-from tests.support import Clock
+from tests.support import NOW, Clock
 
 
 class Contents:
@@ -26,12 +28,26 @@ class Contents:
     def __init__(self) -> None:
         self.files: dict[str, bytes] = {"memories.lance/data/1.lance": b"one" * 1000, "manifest.json": b"{}"}
 
-    async def __call__(self, folder: Path) -> Mapping[str, int]:
+    async def lay_out(self, folder: Path) -> Manifest:
         for name, content in self.files.items():
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
-        return {"memories": len(self.files), "archived": 0}
+        rows = {"memories": TableSum(len(self.files), "0")}
+        return Manifest(
+            format=1,
+            schema_version=1,
+            product_version="0",
+            instance="abc123",
+            created_at=NOW,
+            embedder=None,
+            tables=rows,
+            memories=len(self.files),
+            files=(),
+        )
+
+    async def take_in(self, folder: Path, name: str) -> Backup:
+        raise AssertionError("Only the product's own contents are taken in.")
 
 
 @pytest.fixture
@@ -53,13 +69,10 @@ def opened(tmp_path: Path, contents: Contents, clock: Clock) -> Iterator[Opened]
     """Makes the snapshots of a data directory; the control databases are closed at the end."""
     controls: list[Control] = []
 
-    async def instance() -> str:
-        return "abc123"
-
     def make(repo: str | None, data: str = "data", timeout_s: float = 60.0, **settings: Any) -> Snapshots:
         wanted = Settings(data=tmp_path / data, git_lfs_enabled=True, git_lfs_repo=repo, **settings)
         controls.append(open_control(wanted))
-        return Snapshots(controls[-1], wanted, contents, clock, instance, timeout_s)
+        return Snapshots(controls[-1], wanted, contents, clock, timeout_s)
 
     yield make
     for control in controls:
@@ -96,14 +109,14 @@ def held(folder: Path) -> dict[str, bytes]:
 async def test_a_snapshot_comes_back_as_it_was(tmp_path: Path, opened: Opened, contents: Contents) -> None:
     snapshots = opened(bare(tmp_path / "remote.git"))
     taken = await snapshots.take(quiet)
-    assert (taken.rows, taken.branch, taken.warning) == (2, "main", None)
+    assert (taken.memories, taken.branch, taken.warning) == (2, "main", None)
     (commit,) = await snapshots.log()
     assert (commit.id, commit.pushed) == (taken.commit, True)
-    assert commit.subject == "Snapshot of 2026-05-28 20:26 UTC: 2 memories, 0 archived"
-    await snapshots.fetch(tmp_path / "back")
-    assert held(tmp_path / "back") == contents.files
+    assert commit.subject == "Snapshot of 2026-05-28 20:26 UTC: 2 memories in 2 rows"
+    await snapshots.clone(tmp_path / "back")
+    assert held(tmp_path / "back" / "noesis") == contents.files
     # The large file went by LFS: what Git itself holds is a pointer.
-    pointer = git(tmp_path / "remote.git", "show", "main:memories.lance/data/1.lance")
+    pointer = git(tmp_path / "remote.git", "show", "main:noesis/memories.lance/data/1.lance")
     assert pointer.startswith("version https://git-lfs")
 
 
@@ -114,8 +127,8 @@ async def test_it_goes_over_http_with_the_token_in_no_argument_address_or_file(
     taken = await snapshots.take(quiet)
     assert (taken.branch, taken.warning) == ("main", None)
     assert contents.files["memories.lance/data/1.lance"] in host.objects().values()
-    await snapshots.fetch(tmp_path / "back")
-    assert held(tmp_path / "back") == contents.files
+    await snapshots.clone(tmp_path / "back")
+    assert held(tmp_path / "back" / "noesis") == contents.files
     assert not any(TOKEN in path for _, path in host.asked)
     for path in (tmp_path / "data").rglob("*"):
         assert not (path.is_file() and TOKEN.encode() in path.read_bytes()), path
@@ -154,8 +167,8 @@ async def test_history_is_kept_to_its_length_here_and_there(
     assert max(sizes[-1]) <= 3 * 200_000 + 100_000
     # What is kept is whole, the oldest too.
     oldest = (await snapshots.log())[-1].id
-    await snapshots.fetch(tmp_path / "back", oldest)
-    assert sorted(held(tmp_path / "back")) == ["manifest.json", "memories.lance/data/4.lance"]
+    await snapshots.clone(tmp_path / "back", oldest)
+    assert sorted(held(tmp_path / "back" / "noesis")) == ["manifest.json", "memories.lance/data/4.lance"]
 
 
 def _size(folder: Path) -> int:
@@ -324,8 +337,8 @@ async def test_lost_local_files_are_noticed_and_the_next_snapshot_begins_anew(
     with pytest.raises(SnapshotFailed, match="made anew"):
         await snapshots.take(quiet)
     assert (await snapshots.take(quiet)).branch == "main"
-    await snapshots.fetch(tmp_path / "back")
-    assert held(tmp_path / "back") == contents.files
+    await snapshots.clone(tmp_path / "back")
+    assert held(tmp_path / "back" / "noesis") == contents.files
 
 
 async def test_a_file_lost_on_the_remote_is_found_by_fetching(
@@ -335,7 +348,7 @@ async def test_a_file_lost_on_the_remote_is_found_by_fetching(
     await snapshots.take(quiet)
     host.faults.lose = set(host.objects())
     with pytest.raises(SnapshotFailed):
-        await snapshots.fetch(tmp_path / "back")
+        await snapshots.clone(tmp_path / "back")
 
 
 async def test_without_a_remote_they_stay_here(opened: Opened) -> None:
@@ -343,7 +356,7 @@ async def test_without_a_remote_they_stay_here(opened: Opened) -> None:
     taken = await snapshots.take(quiet)
     assert (taken.branch, [commit.pushed for commit in await snapshots.log()]) == (None, [False])
     with pytest.raises(Conflict, match="NOESIS_GIT_LFS_REPO"):
-        await snapshots.fetch(Path("nowhere"))
+        await snapshots.clone(Path("nowhere"))
 
 
 async def test_an_address_with_a_password_is_refused(opened: Opened) -> None:
