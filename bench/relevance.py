@@ -2,9 +2,9 @@
 
 python -m bench.relevance [--embedder NAME] [--data FILE_OR_DIR]
 
-The shipped conversations are asked their own questions, those that nothing in them answers, questions
-of other conversations, and remarks that ask for nothing.  The built-in embedder's thresholds are the
-default ones as well.
+Each memory of the shipped conversations is compared with their own questions, with those that nothing in
+them answers, with questions of other conversations, and with remarks that ask for nothing.  The built-in
+embedder's thresholds are the default ones as well.
 """
 
 from __future__ import annotations
@@ -21,22 +21,26 @@ import msgspec
 import numpy as np
 
 from noesis.benchmark import labelled
-from noesis.benchmark.asking import Stored, index_all
+from noesis.benchmark.labelled import Conversation, LabelledMemory
+from noesis.embedding import Embedder
 from noesis.measuring import laboratory
-from noesis.memory import ArchiveUse, Mode, SearchQuery
+from noesis.memory import to_ms
+from noesis.ranking.bm25 import Floats, WordStatistics, rarity, statistics_of
 from noesis.ranking.fusion import DEFAULT, file_name
 from noesis.ranking.relevance import FILE, Measured, Relevance, decode
-from noesis.search import Search
+from noesis.rows import keyword_prefix
 from noesis.settings import Settings, load
+from noesis.text.terms import terms
 
 T = TypeVar("T")
 
 THRESHOLDS = Path(str(resources.files("noesis.ranking"))) / "weights" / FILE
-MOST_FOREIGN = 0.1
+MOST_FOREIGN = 0.2
 """So many of the prompts that have nothing to do with the memory may recall something all the same."""
 
 WEIGHTS = tuple(round(0.05 * step, 2) for step in range(17))
 _OWN, _FOREIGN = 25, 15
+_AT_ONCE = 32
 REMARKS = (
     "Thanks, that is great!",
     "ok",
@@ -53,20 +57,24 @@ REMARKS = (
 )
 
 
-class Hit(msgspec.Struct, frozen=True):
-    """What one hit of a question is worth: whether it answers, its similarity and what it covers."""
+class Compared(msgspec.Struct, frozen=True):
+    """A prompt and every memory of a conversation: similarities, what each covers (0..1), which answer it."""
 
-    answers: bool
-    similarity: float
-    covered: float
+    similarity: Floats
+    covered: Floats
+    answers: Floats
+
+    def value(self, weight: float | None) -> Floats:
+        """What the threshold is put to; without vectors (None) it is what a memory covers."""
+        return self.covered if weight is None else self.similarity + weight * self.covered
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """The hits of the questions of one kind, a list for each."""
+    """The prompts of each kind."""
 
-    own: list[list[Hit]]
-    unanswered: list[list[Hit]]
-    foreign: list[list[Hit]]
+    own: list[Compared]
+    unanswered: list[Compared]
+    foreign: list[Compared]
 
 
 @click.command()
@@ -88,99 +96,100 @@ def main(embedder: str, data: Path | None) -> None:
 async def measure(settings: Settings, data: Path) -> tuple[str, Relevance]:
     """The model's name and its thresholds."""
     conversations = labelled.read(data)
+    asked = Asked([], [], [])
     async with laboratory(settings) as noesis:
-        stored = await index_all(conversations, noesis.indexing, noesis.filling, _say)
         identity = await noesis.embedder.identity()
-        hybrid = await _ask(noesis.search, stored, Mode.HYBRID)
-        keyword = await _ask(noesis.search, stored, Mode.KEYWORD)
-    return identity.model, thresholds(hybrid, keyword)
+        for number, conversation in enumerate(conversations):
+            others = [*conversations[number + 1 :], *conversations[:number]]
+            await _ask(noesis.embedder, conversation, others, asked)
+            click.echo(f"{number + 1} of {len(conversations)}: {conversation.name}", err=True)
+    return identity.model, thresholds(asked)
 
 
-def thresholds(hybrid: Asked, keyword: Asked) -> Relevance:
+def thresholds(asked: Asked) -> Relevance:
     """The weight of words that tells best, and the bounds that let MOST_FOREIGN of the foreign prompts through."""
-    weight = max(WEIGHTS, key=lambda each: _told_apart(hybrid, each))
-    least = _bound(hybrid, weight)
-    alone = float(np.quantile([_best(hits, None) for hits in keyword.foreign], 1 - MOST_FOREIGN))
+    weight = max(WEIGHTS, key=lambda each: _kept(asked, each, _bound(asked, each)))
+    least, alone = _bound(asked, weight), _bound(asked, None)
     return Relevance(
         weight=weight,
         least=round(least, 3),
         least_covered=round(alone, 3),
         measured=Measured(
-            questions=len(hybrid.own),
-            evidence_kept=_kept(hybrid, weight, least),
-            evidence_kept_by_words=_kept(keyword, None, alone),
-            foreign_recalled=_recalled(hybrid.foreign, weight, least),
-            unanswered_recalled=_recalled(hybrid.unanswered, weight, least),
+            questions=len(asked.own),
+            evidence_kept=_kept(asked, weight, least),
+            evidence_kept_by_words=_kept(asked, None, alone),
+            foreign_recalled=_recalled(asked.foreign, weight, least),
+            unanswered_recalled=_recalled(asked.unanswered, weight, least),
         ),
     )
 
 
-def _value(hit: Hit, weight: float | None) -> float:
-    return hit.covered if weight is None else hit.similarity + weight * hit.covered
-
-
-def _best(hits: Sequence[Hit], weight: float | None) -> float:
-    return max((_value(hit, weight) for hit in hits), default=0.0)
-
-
-def _bound(asked: Asked, weight: float) -> float:
-    return float(np.quantile([_best(hits, weight) for hits in asked.foreign], 1 - MOST_FOREIGN))
-
-
-def _told_apart(asked: Asked, weight: float) -> float:
-    """The share of the evidence that is kept at the bound of this weight."""
-    return _kept(asked, weight, _bound(asked, weight))
+def _bound(asked: Asked, weight: float | None) -> float:
+    best = [each.value(weight).max() for each in asked.foreign]
+    return float(np.quantile(best, 1 - MOST_FOREIGN))
 
 
 def _kept(asked: Asked, weight: float | None, least: float) -> float:
-    evidence = [_value(hit, weight) for hits in asked.own for hit in hits if hit.answers]
-    return round(float(np.mean([value >= least for value in evidence])), 3)
+    """The share of the evidence that reaches the bound."""
+    evidence = np.concatenate([each.value(weight)[each.answers > 0] for each in asked.own])
+    return round(float(np.mean(evidence >= least)), 3)
 
 
-def _recalled(questions: Sequence[Sequence[Hit]], weight: float, least: float) -> float:
-    return round(float(np.mean([_best(hits, weight) >= least for hits in questions])), 3)
+def _recalled(prompts: Sequence[Compared], weight: float, least: float) -> float:
+    """The share of the prompts that something reaches the bound for."""
+    return round(float(np.mean([each.value(weight).max() >= least for each in prompts])), 3)
 
 
-async def _ask(search: Search, stored: Sequence[Stored], mode: Mode) -> Asked:
-    asked = Asked([], [], [])
-    for number, each in enumerate(stored):
-        questions = each.conversation.questions
-        answered = [question for question in questions if question.evidence]
-        for question in _spread(answered, _OWN):
-            asked.own.append(await _hits(search, each, question.question, mode, each.gold(question)))
-        for question in questions:
-            if not question.evidence:
-                asked.unanswered.append(await _hits(search, each, question.question, mode))
-        others = [
-            question.question
-            for other in (*stored[number + 1 :], *stored[:number])
-            for question in other.conversation.questions
-        ]
-        for text in (*_spread(others, _FOREIGN), *REMARKS):
-            asked.foreign.append(await _hits(search, each, text, mode))
-        _say(f"asked by {mode.value}: {each.conversation.name}")
-    return asked
+async def _ask(
+    embedder: Embedder, conversation: Conversation, others: Sequence[Conversation], asked: Asked
+) -> None:
+    memories = conversation.memories
+    vectors = await _vectors(embedder, memories)
+    words = [frozenset(terms(_keyword_text(memory))) for memory in memories]
+    statistics = statistics_of([tuple(each) for each in words])
+
+    async def compared(text: str, evidence: Sequence[str] = ()) -> Compared:
+        vector = await embedder.embed_query(text)
+        answers = np.array([memory.id in evidence for memory in memories], dtype=float)
+        return Compared(vectors @ vector, _covered(text, words, statistics), answers)
+
+    answered = [question for question in conversation.questions if question.evidence]
+    for question in _spread(answered, _OWN):
+        asked.own.append(await compared(question.question, question.evidence))
+    for question in conversation.questions:
+        if not question.evidence:
+            asked.unanswered.append(await compared(question.question))
+    foreign = [question.question for other in others for question in other.questions]
+    for text in (*_spread(foreign, _FOREIGN), *REMARKS):
+        asked.foreign.append(await compared(text))
+
+
+async def _vectors(embedder: Embedder, memories: Sequence[LabelledMemory]) -> Floats:
+    texts = [f"{memory.author}: {memory.text}" if memory.author else memory.text for memory in memories]
+    found: list[Floats] = []
+    for start in range(0, len(texts), _AT_ONCE):
+        for result in await embedder.embed_documents(texts[start : start + _AT_ONCE]):
+            if not isinstance(result, np.ndarray):
+                raise click.ClickException(f"A memory got no vector: {result}")
+            found.append(result)
+    return np.array(found, dtype=float)
+
+
+def _keyword_text(memory: LabelledMemory) -> str:
+    return keyword_prefix(to_ms(memory.created_at, "created_at"), memory.author, None) + memory.text
+
+
+def _covered(text: str, words: Sequence[frozenset[str]], statistics: WordStatistics) -> Floats:
+    asked = tuple(dict.fromkeys(terms(text)))
+    rarities = rarity(asked, statistics)
+    held = np.array([[term in each for term in asked] for each in words], dtype=float) @ rarities
+    covered: Floats = held / max(float(rarities.sum()), 1e-9)
+    return covered
 
 
 def _spread(items: Sequence[T], most: int) -> Sequence[T]:
     """At most so many, drawn evenly from all."""
     return items[:: -(-len(items) // most)] if items else []
-
-
-async def _hits(
-    search: Search, stored: Stored, text: str, mode: Mode, gold: frozenset[str] = frozenset()
-) -> list[Hit]:
-    query = SearchQuery(text=text, mode=mode, explain=True, archive=ArchiveUse.NEVER)
-    found = await search.search(stored.scope, query)
-    return [
-        Hit(hit.memory.id in gold, why.vector_score or 0.0, why.covered)
-        for hit in found.hits
-        if (why := hit.explanation) is not None
-    ]
-
-
-def _say(line: str) -> None:
-    click.echo(line, err=True)
 
 
 if __name__ == "__main__":

@@ -112,11 +112,11 @@ class Intake:
 
     async def waiting(self, *, older_than_ms: int = 0) -> list[str]:
         """The ids of the turns that are not captured yet, oldest first."""
-        query = (
-            sa.select(taken_turns.c.id)
-            .where(taken_turns.c.turns.is_not(None), taken_turns.c.at <= self._now_ms() - older_than_ms)
-            .order_by(taken_turns.c.at)
-        )
+        query = sa.select(taken_turns.c.id).where(taken_turns.c.turns.is_not(None)).order_by(taken_turns.c.at)
+        if older_than_ms:
+            now = self._now_ms()
+            # One of later than now was taken before the clock was set back.
+            query = query.where((taken_turns.c.at <= now - older_than_ms) | (taken_turns.c.at > now))
         return list(await self._control.read(lambda connection: connection.execute(query).scalars().all()))
 
     async def forget_old(self) -> int:

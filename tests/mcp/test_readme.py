@@ -31,7 +31,7 @@ async def listening(product: Product) -> AsyncIterator[str]:
     """The application on a real port of this machine."""
     port = free_port()
     with application(product.noesis) as app:
-        config = uvicorn.Config(app, host="127.0.0.1", port=port, lifespan="off", log_level="error")  # type: ignore[arg-type]
+        config = uvicorn.Config(app, host="127.0.0.1", port=port, lifespan="off", log_level="error")
         server = uvicorn.Server(config)
         serving = asyncio.create_task(server.serve())
         while not server.started:  # noqa: ASYNC110 - uvicorn has no event to wait for
