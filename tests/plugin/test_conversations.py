@@ -10,7 +10,7 @@ import pytest
 from tests.plugin.conftest import Stage, config_of, until
 from tests.plugin.scripted_model import system_of, text_of
 
-pytestmark = [pytest.mark.plugin, pytest.mark.timeout(500)]
+pytestmark = [pytest.mark.plugin, pytest.mark.xdist_group("openclaw"), pytest.mark.timeout(500)]
 
 UUID = re.compile(r"id ([0-9a-f]{8}-[0-9a-f-]{27})")
 

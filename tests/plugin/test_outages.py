@@ -15,7 +15,7 @@ import pytest
 from tests.plugin.conftest import Stage, until
 from tests.plugin.scripted_model import system_of
 
-pytestmark = [pytest.mark.plugin, pytest.mark.timeout(500)]
+pytestmark = [pytest.mark.plugin, pytest.mark.xdist_group("openclaw"), pytest.mark.timeout(500)]
 
 LATER_S = 2.5
 HANGS_S = 20.0
