@@ -7,15 +7,15 @@ a file instead: `NOESIS_X_FILE` names a file that holds the value of `NOESIS_X`.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
-from datetime import datetime, time
+from collections.abc import Mapping
+from datetime import time
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
 
 from noesis.errors import SettingsError
-from noesis.memory import MAX_TTL_DAYS, MemoryType
+from noesis.setting_values import PARSERS
 
 
 class About(msgspec.Struct, frozen=True):
@@ -256,11 +256,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         time, About("Time of day (UTC) of the daily snapshot; after the nightly upkeep little has to travel")
     ] = time(4, 30)
     backup_schedule: Annotated[
-        str, About("Time of the daily backup, as HH:MM in UTC; off = none is made by itself")
-    ] = "03:00"
-    backup_dir: Annotated[
-        Path | None, About("Directory of the backups; default: backups in NOESIS_DATA")
-    ] = None
+        time | None, About("Time of the daily backup, as HH:MM in UTC; off = none is made by itself")
+    ] = time(3)
+    backup_dir: Annotated[Path | None, About("Directory of the backups; default: backups in NOESIS_DATA")] = (
+        None
+    )
     backup_keep_last: Annotated[int, About("Newest backups that are kept", 1, 1000)] = 3
     backup_keep_daily: Annotated[int, About("Days of which the newest backup is kept", 0, 1000)] = 7
     backup_keep_weekly: Annotated[int, About("Weeks of which the newest backup is kept", 0, 1000)] = 4
@@ -361,18 +361,7 @@ def load(environ: Mapping[str, str], **overrides: Any) -> Settings:
     settings = Settings(**values)
     if settings.chunk_overlap * 2 > settings.chunk_size:
         raise SettingsError("NOESIS_CHUNK_OVERLAP must be at most half of NOESIS_CHUNK_SIZE.")
-    backup_time(settings)
     return settings
-
-
-def backup_time(settings: Settings) -> time | None:
-    """When the daily backup is made (UTC), None for never.  Raises SettingsError."""
-    if settings.backup_schedule.lower() == "off":
-        return None
-    try:
-        return time.fromisoformat(settings.backup_schedule)
-    except ValueError as error:
-        raise SettingsError("NOESIS_BACKUP_SCHEDULE must be a time like 03:00, or off.") from error
 
 
 def _raw(environ: Mapping[str, str], field: str) -> str | None:
@@ -392,7 +381,7 @@ def _parse(field: str, raw: str) -> Any:
     about = _about(field)
     kind = get_args(_hints()[field])[0]
     convert = (
-        str if get_origin(kind) is Literal else next(parser for type_, parser in _PARSERS if type_ == kind)
+        str if get_origin(kind) is Literal else next(parser for type_, parser in PARSERS if type_ == kind)
     )
     try:
         value: Any = convert(raw.strip())
@@ -403,65 +392,3 @@ def _parse(field: str, raw: str) -> Any:
     if about.low is not None and about.high is not None and not about.low <= value <= about.high:
         raise SettingsError(f"{variable(field)} must lie between {about.low:g} and {about.high:g}.")
     return value
-
-
-def _integer(raw: str) -> int:
-    try:
-        return int(raw)
-    except ValueError:
-        raise ValueError("must be a whole number.") from None
-
-
-def _number(raw: str) -> float:
-    try:
-        return float(raw)
-    except ValueError:
-        raise ValueError("must be a number.") from None
-
-
-def _boolean(raw: str) -> bool:
-    words = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False}
-    words["off"] = False
-    if raw.lower() not in words:
-        raise ValueError("must be true or false.")
-    return words[raw.lower()]
-
-
-def _time_of_day(raw: str) -> time:
-    try:
-        return datetime.strptime(raw, "%H:%M").time()  # noqa: DTZ007 - a time of day alone
-    except ValueError:
-        raise ValueError("must be a time of day such as 04:30.") from None
-
-
-def _list(raw: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in raw.split(",") if part.strip())
-
-
-def _lives(raw: str) -> dict[str, float]:
-    """Days by memory type."""
-    lives: dict[str, float] = {}
-    for part in _list(raw):
-        name, is_there, days = (piece.strip() for piece in part.partition("="))
-        if not is_there or name not in set(MemoryType) or name in lives:
-            raise ValueError(
-                f"must be a list like session=7,decision=0, with types of {', '.join(MemoryType)}."
-            )
-        lives[name] = _number(days)
-        if not 0 <= lives[name] <= MAX_TTL_DAYS:
-            raise ValueError(f"must hold days between 0 (never expires) and {MAX_TTL_DAYS:.0f}.")
-    return lives
-
-
-_PARSERS: tuple[tuple[Any, Callable[[str], Any]], ...] = (
-    (int, _integer),
-    (float, _number),
-    (bool, _boolean),
-    (time, _time_of_day),
-    (str, str),
-    (str | None, str),
-    (Path, Path),
-    (Path | None, Path),
-    (tuple[str, ...], _list),
-    (dict[str, float], _lives),
-)

@@ -21,6 +21,7 @@ LAYERS: dict[str, set[str]] = {
         "events",
         "logs",
         "memory",
+        "setting_values",
         "settings",
         "tasks",
         "turns",
@@ -87,7 +88,6 @@ LAYERS: dict[str, set[str]] = {
         "redacting",
         "reembedding",
         "related",
-        "retention",
         "rows",
         "scanning",
         "search",
@@ -106,7 +106,7 @@ LAYERS: dict[str, set[str]] = {
         "word_statistics",
         "write_rates",
     },
-    "runtime": {"oversight", "runtime"},
+    "runtime": {"context_engine", "inflow", "opened", "oversight", "retention", "runtime"},
     "entry points": {
         "api",
         "backup_commands",
@@ -164,6 +164,8 @@ BETWEEN_ENTRY_POINTS = {
     ("dashboard", "api.problems"),  # and one way to tell of an error
     ("dashboard.activity_page", "worker.crons"),  # the page shows the schedule that the worker keeps
     ("dashboard.activity_page", "worker.tasks"),
+    ("dashboard.coming", "worker.crons"),
+    ("dashboard.coming", "worker.tasks"),
     ("dashboard.job_rows", "worker.crons"),
     ("dedup_commands", "client"),
     ("dedup_commands", "commands"),
@@ -227,6 +229,7 @@ OWNERS: dict[str, set[str]] = {
         "history_log",
         "importing",
         "inbox",
+        "latencies",
         "ledger",
         "presence",
         "redacting",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import nullcontext
+from datetime import time
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,8 @@ def _shown(default: Any) -> str:
         return ""
     if isinstance(default, bool):
         return f"`{str(default).lower()}`"
+    if isinstance(default, time):
+        return f"`{default:%H:%M}`"
     return f"`{default:g}`" if isinstance(default, float) else f"`{default}`"
 
 

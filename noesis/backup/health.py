@@ -8,7 +8,7 @@ from noesis.backup.operation import Backups
 from noesis.backup.values import Backup
 from noesis.health import Part
 from noesis.memory import DAY_MS, to_datetime
-from noesis.settings import Settings, backup_time
+from noesis.settings import Settings
 from noesis.store import Store
 
 _LATE_MS = 2 * DAY_MS
@@ -21,7 +21,7 @@ class BackupHealth:
     def __init__(self, backups: Backups, store: Store, settings: Settings, now_ms: Callable[[], int]) -> None:
         self._backups = backups
         self._store = store
-        self._scheduled = backup_time(settings) is not None
+        self._scheduled = settings.backup_schedule is not None
         self._drill_ms = settings.backup_drill_days * DAY_MS
         self._now_ms = now_ms
 

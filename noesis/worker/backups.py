@@ -9,7 +9,7 @@ import msgspec
 from noesis.backup.values import Wanted
 from noesis.errors import Cancelled, Conflict, NoesisError
 from noesis.runtime import Noesis
-from noesis.settings import Settings, backup_time
+from noesis.settings import Settings
 from noesis.worker.crons import Cron
 from noesis.worker.handlers import Handler, JobContext
 
@@ -112,7 +112,7 @@ HANDLERS = {
 def crons(settings: Settings) -> tuple[Cron, ...]:
     """The daily backup and the drill, as far as they are wanted."""
     found: list[Cron] = []
-    daily_at = backup_time(settings)
+    daily_at = settings.backup_schedule
     if daily_at is not None:
         found.append(
             Cron(name="backup", job="backup", key="backup", daily_at=daily_at, args={"scheduled": True})

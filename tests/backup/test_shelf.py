@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import errno
-from datetime import UTC, datetime
+from datetime import UTC, datetime, time
 from pathlib import Path
 
 import pytest
@@ -96,7 +96,7 @@ def test_a_link_in_the_directory_is_no_backup(tmp_path: Path) -> None:
 @pytest.mark.parametrize("value", ["3 o'clock", "25:00", ""])
 def test_a_schedule_that_is_no_time_stops_the_start(value: str) -> None:
     if not value:
-        assert load({"NOESIS_BACKUP_SCHEDULE": value}).backup_schedule == "03:00"
+        assert load({"NOESIS_BACKUP_SCHEDULE": value}).backup_schedule == time(3)
         return
     with pytest.raises(SettingsError, match="NOESIS_BACKUP_SCHEDULE"):
         load({"NOESIS_BACKUP_SCHEDULE": value})
