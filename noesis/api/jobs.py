@@ -6,12 +6,18 @@ from datetime import datetime
 from typing import Any
 
 import msgspec
-from litestar import get, post
+from litestar import Request, get, post
 from litestar.params import FromPath, FromQuery
 
 from noesis.api.access import ADMIN, GATEWAY, Wired
+from noesis.errors import NotFound
 from noesis.ledger import Job, JobFilter
-from noesis.memory import to_datetime
+from noesis.memory import Role, Scope, to_datetime
+
+_OF_NOBODY = frozenset({"backup", "verify", "snapshot", "upkeep"})
+"""Jobs whose progress and result tell of no agent's memories."""
+
+ApiRequest = Request[Any, Scope, Any]
 
 
 class Progress(msgspec.Struct, frozen=True):
@@ -74,19 +80,32 @@ def _time(ms: int | None) -> datetime | None:
     return None if ms is None else to_datetime(ms)
 
 
+def may_see(scope: Scope, job: Job) -> bool:
+    """Whether a caller may know of a job: an administrator of all; a gateway of those for the agent it acts
+    as, and of those that tell nothing of any agent.
+    """
+    if scope.role is Role.ADMIN or job.name in _OF_NOBODY:
+        return True
+    return scope.agent is not None and job.args.get("agent") == scope.agent
+
+
 @get("/jobs", opt=GATEWAY, tags=["jobs"], summary="All jobs")
 async def list_jobs(
-    noesis: Wired, cursor: FromQuery[str | None] = None, limit: FromQuery[int] = 50
+    request: ApiRequest, noesis: Wired, cursor: FromQuery[str | None] = None, limit: FromQuery[int] = 50
 ) -> JobsView:
     """Jobs, newest first."""
     page = await noesis.jobs.list(JobFilter(), cursor=cursor, limit=min(max(limit, 1), 200))
-    return JobsView([job_view(job) for job in page.jobs], page.next_cursor)
+    seen = [job_view(job) for job in page.jobs if may_see(request.auth, job)]
+    return JobsView(seen, page.next_cursor)
 
 
 @get("/jobs/{job_id:str}", opt=GATEWAY, tags=["jobs"], summary="One job")
-async def get_job(noesis: Wired, job_id: FromPath[str]) -> JobView:
+async def get_job(request: ApiRequest, noesis: Wired, job_id: FromPath[str]) -> JobView:
     """One job with its progress, result or error."""
-    return job_view(await noesis.jobs.get(job_id))
+    job = await noesis.jobs.get(job_id)
+    if not may_see(request.auth, job):
+        raise NotFound("There is no such job.")
+    return job_view(job)
 
 
 @post("/jobs/{job_id:str}/cancel", opt=ADMIN, status_code=200, tags=["jobs"], summary="Cancel a job")
