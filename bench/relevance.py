@@ -3,8 +3,8 @@
 python -m bench.relevance [--embedder NAME] [--data FILE_OR_DIR]
 
 Each memory of the shipped conversations is compared with their own questions, with those that nothing in
-them answers, with questions of other conversations, and with remarks that ask for nothing.  The built-in
-embedder's thresholds are the default ones as well.
+them answers, with questions of other conversations, and with remarks that ask for nothing.  A model
+that is in the file under no name goes by words.
 """
 
 from __future__ import annotations
@@ -87,7 +87,8 @@ def main(embedder: str, data: Path | None) -> None:
     settings = load({**os.environ, "NOESIS_EMBEDDER": embedder})
     model, relevance = asyncio.run(measure(settings, data or labelled.SHIPPED))
     known = dict(decode(THRESHOLDS.read_bytes())) if THRESHOLDS.is_file() else {}
-    names = (DEFAULT, file_name(model)) if embedder == "local" else (file_name(model),)
+    # Ollama serves the model of the built-in embedder under this name.
+    names = (DEFAULT, file_name(model), "all-minilm") if embedder == "local" else (file_name(model),)
     known |= dict.fromkeys(names, relevance)
     THRESHOLDS.write_bytes(msgspec.json.format(msgspec.json.encode(known, order="sorted"), indent=2) + b"\n")
     click.echo(msgspec.json.format(msgspec.json.encode(relevance)).decode())

@@ -37,7 +37,8 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
 class Relevance(msgspec.Struct, frozen=True, kw_only=True):
     """A hit is relevant when similarity (cosine) + `weight` x covered reaches `least`.
 
-    `least_covered` is what it has to cover where there are no vectors.
+    `least_covered` is what it has to cover where there are no vectors, or where nobody `measured` what
+    similarity means for the model: 0.5 is near for one and far for another.
     """
 
     weight: float
@@ -47,16 +48,17 @@ class Relevance(msgspec.Struct, frozen=True, kw_only=True):
 
     def holds(self, similarity: float | None, covered: float) -> bool:
         """Whether a hit with these two is relevant; `similarity` None when the search had no vectors."""
-        if similarity is None:
+        if similarity is None or self.measured is None:
             return covered >= self.least_covered
         return similarity + self.weight * covered >= self.least
 
 
 @functools.cache
 def relevance_of(model: str | None) -> Relevance:
-    """The thresholds for vectors of this model; for one that was never measured the default ones."""
+    """The thresholds for vectors of this model; one that was never measured goes by words."""
     known = decode(resources.files(__package__).joinpath("weights").joinpath(FILE).read_bytes())
-    return known.get(file_name(model or DEFAULT), known[DEFAULT])
+    by_words = msgspec.structs.replace(known[DEFAULT], measured=None)
+    return known.get(file_name(model), by_words) if model is not None else by_words
 
 
 def decode(data: bytes) -> Mapping[str, Relevance]:
