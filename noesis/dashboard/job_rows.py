@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import msgspec
 
 from noesis.dashboard import times
 from noesis.dashboard.presenters import Moment, moment
+from noesis.dashboard.stats_page import size
 from noesis.ledger import Job
 from noesis.worker.crons import Cron, slot_ms
 
@@ -37,6 +38,14 @@ _LEAST_PERIOD_MS = 60_000
 
 _RESULT_WORDS = 6
 
+_IN_BYTES = frozenset({"backup", "verify", "restore", "drill", "prepare_model"})
+"""Jobs whose progress is in bytes."""
+
+_NO_NEWS = frozenset(
+    {"created_at", "verified_at", "proven_at", "took_ms", "instance", "key", "product_version"}
+)
+"""What stands in a result for programs."""
+
 
 class JobRow(msgspec.Struct, frozen=True, kw_only=True):
     """One job; `share` is how much is done (0 to 1) where that is known, `figures` what came of it."""
@@ -47,6 +56,7 @@ class JobRow(msgspec.Struct, frozen=True, kw_only=True):
     at: Moment
     done: int
     total: int | None
+    far: str
     left: str | None
     error: str | None
     figures: tuple[tuple[str, str], ...]
@@ -81,8 +91,9 @@ def job_row(job: Job, now_ms: int) -> JobRow:
         at=moment(at, now_ms),
         done=job.done,
         total=job.total,
+        far=_far(job),
         left=_left(job, now_ms) if job.state == "running" else None,
-        error=job.error,
+        error=job.error or " ".join((job.result or {}).get("problems", ())) or None,
         figures=_figures(job.result or {}) if job.state == "succeeded" else (),
         stopping=job.cancel_requested,
         attempts=job.attempts,
@@ -123,11 +134,26 @@ def _left(job: Job, now_ms: int) -> str | None:
     return f"about {times.span(seconds)} left" if seconds >= 60 else "less than a minute left"
 
 
+def _far(job: Job) -> str:
+    """How far it is: `3,210 of 12,000`, `12.0 MB of 80.0 MB`."""
+    told: Callable[[int], str] = size if job.name in _IN_BYTES else "{:,}".format
+    if job.total is None:
+        return f"{told(job.done)} so far"
+    return f"{told(job.done)} of {told(job.total)}"
+
+
 def _figures(result: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     """The counts of a result that are not zero; a text among them is a reason."""
     told = [
-        (name.replace("_", " "), f"{value:,}" if isinstance(value, int | float) else str(value))
+        (name.replace("_", " "), _figure(name, value))
         for name, value in result.items()
         if isinstance(value, int | float | str) and not isinstance(value, bool) and value
+        if name not in _NO_NEWS
     ]
     return tuple(told[:_RESULT_WORDS])
+
+
+def _figure(name: str, value: float | str) -> str:
+    if isinstance(value, str):
+        return value
+    return size(int(value)) if name in ("size", "bytes") else f"{value:,}"

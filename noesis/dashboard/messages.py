@@ -42,6 +42,14 @@ MESSAGES = {
     "ended-before": Message("It had ended before.", is_error=True),
     "runs-already": Message("The same work is waiting or running already.", is_error=True),
     "revoked": Message("The token is worthless from now on."),
+    "backup-started": Message("A backup is being made. It is listed below once it was verified."),
+    "verify-started": Message("It is being verified; the list tells what was found."),
+    "drill-started": Message("The newest backup is being restored beside the store and compared."),
+    "restore-started": Message("It is being restored. Everything works until the moment of the change."),
+    "undo-started": Message("The last restore is being undone; what was written since comes along."),
+    "brought-in": Message("The backup was looked at and is listed below."),
+    "snapshot-started": Message("A snapshot is being taken."),
+    "snapshot-fetched": Message("The snapshot was compared and is listed below as a backup."),
     "retried": Message("Its vector will be tried again in a moment."),
 }
 

@@ -35,6 +35,8 @@ NAVIGATION = (
     NavEntry("agents", "Agents", "/agents", "a"),
     NavEntry("stats", "Stats", "/stats", "n"),
     NavEntry("activity", "Activity", "/activity", "t", "failed"),
+    NavEntry("backups", "Backups", "/backups", "b"),
+    NavEntry("system", "System", "/system", "y"),
     NavEntry("docs", "API docs", "/docs", "d"),
 )
 """The top bar, in order."""

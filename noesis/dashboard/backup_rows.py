@@ -1,0 +1,168 @@
+"""Backups and snapshots as the templates show them: how far each can be trusted, in words and as a tick."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+
+from noesis.backup.values import Backup, Kind, Preview
+from noesis.dashboard import charts, times
+from noesis.dashboard.presenters import Moment, moment
+from noesis.dashboard.stats_page import size
+from noesis.ledger import Job
+from noesis.snapshots.repository import Commit
+
+KINDS: dict[Kind, str] = {
+    "manual": "made by hand",
+    "scheduled": "by the schedule",
+    "safety": "before a restore",
+    "uploaded": "brought in",
+}
+"""What a backup was made for."""
+
+STAYS = {
+    "activity": "the log",
+    "agents": "policies of agents",
+    "audit": "the audit log",
+    "dedup_apart": "what was said to be no duplicate",
+    "inbox": "the inbox",
+    "instance": "the password",
+    "memory_history": "the history of memories",
+    "source_roots": "the followed places",
+    "tokens": "tokens",
+    "tombstones": "what was forgotten",
+    "trusted_origins": "trusted origins",
+}
+"""The tables that a restore leaves as they are, as far as they mean something to a person."""
+
+_SHOWN_TICKS = 30
+
+
+class State(msgspec.Struct, frozen=True):
+    """How far a backup can be trusted; `tone` is good, warn or bad."""
+
+    words: str
+    tone: str
+    at: Moment | None = None
+    more: str = ""
+
+
+class BackupRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One backup."""
+
+    name: str
+    made: Moment
+    kind: str
+    memories: str
+    size: str
+    encrypted: bool
+    state: State
+    proven: Moment | None
+
+
+class SnapshotRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One commit."""
+
+    commit: str
+    made: Moment
+    subject: str
+    pushed: bool
+
+
+class Effect(msgspec.Struct, frozen=True, kw_only=True):
+    """What a restore would do, in counts and words."""
+
+    made: Moment
+    counts: tuple[tuple[str, str, str], ...]
+    changes_nothing: bool
+    foreign: bool
+    other_model: bool
+    stays: tuple[str, ...]
+
+
+def backup_row(backup: Backup, problems: Mapping[str, str], now_ms: int) -> BackupRow:
+    """A backup for the list; `problems` says by name what the last verification found wrong."""
+    return BackupRow(
+        name=backup.name,
+        made=moment(backup.created_at, now_ms),
+        kind=KINDS[backup.kind],
+        memories="–" if backup.memories is None else f"{backup.memories:,}",
+        size=size(backup.size),
+        encrypted=backup.name.endswith(".age"),
+        state=_state(backup, problems.get(backup.name), now_ms),
+        proven=None if backup.proven_at is None else moment(backup.proven_at, now_ms),
+    )
+
+
+def problems_found(verifications: Iterable[Job]) -> dict[str, str]:
+    """What is wrong with backups by their names, from the verifications that ended, newest first."""
+    found: dict[str, str] = {}
+    for job in verifications:
+        result = job.result or {}
+        if "name" in result:
+            found.setdefault(result["name"], " ".join(result.get("problems", ())))
+    return {name: problems for name, problems in found.items() if problems}
+
+
+def tick_strip(
+    backups: Sequence[Backup], failed: Iterable[Job], bad: Mapping[str, str]
+) -> charts.Ticks | None:
+    """The last backups and the tries that failed, the oldest first."""
+    made = [(backup.created_at, *_tick(backup, backup.name in bad)) for backup in backups]
+    lost = [(job.created_ms, "bad", "no backup was made") for job in failed]
+    latest = sorted([*made, *lost])[-_SHOWN_TICKS:]
+    return charts.ticks([(state, f"{times.exact(at)}: {words}") for at, state, words in latest])
+
+
+def strip_words(strip: charts.Ticks | None) -> str:
+    """`The last 12: 3 proven, 8 verified, 1 failed`."""
+    if strip is None:
+        return ""
+    names = {"good": "proven by a restore", "fair": "verified", "doubtful": "not verified", "bad": "failed"}
+    counts = {state: sum(tick.state == state for tick in strip.ticks) for state in names}
+    told = ", ".join(f"{counts[state]} {words}" for state, words in names.items() if counts[state])
+    return f"The last {len(strip.ticks)}, oldest first: {told}." if len(strip.ticks) > 1 else f"One: {told}."
+
+
+def snapshot_row(commit: Commit, now_ms: int) -> SnapshotRow:
+    """A snapshot for the list."""
+    return SnapshotRow(
+        commit=commit.id, made=moment(commit.at, now_ms), subject=commit.subject, pushed=commit.pushed
+    )
+
+
+def effect(preview: Preview, now_ms: int) -> Effect:
+    """What a restore would do, for its page."""
+    told = preview.difference
+    counts = [
+        (told.added, "come back", "they are in the backup and no longer here"),
+        (told.lost, "are lost", "they are here and not in the backup"),
+        (told.changed, "change", "they become again what they were"),
+        (told.same, "stay the same", ""),
+        (told.forgotten, "stay away", "their source or session was forgotten since"),
+    ]
+    return Effect(
+        made=moment(preview.created_at, now_ms),
+        counts=tuple((f"{count:,}", words, more) for count, words, more in counts if count),
+        changes_nothing=not (told.added or told.lost or told.changed),
+        foreign=preview.foreign,
+        other_model=preview.other_model,
+        stays=tuple(STAYS[name] for name in preview.kept_as_now if name in STAYS),
+    )
+
+
+def _state(backup: Backup, problem: str | None, now_ms: int) -> State:
+    if problem is not None:
+        return State("damaged", "bad", None, problem)
+    if backup.verified_at is None:
+        return State("not verified", "warn")
+    return State("verified", "good", moment(backup.verified_at, now_ms))
+
+
+def _tick(backup: Backup, is_bad: bool) -> tuple[str, str]:
+    if is_bad:
+        return "bad", "damaged"
+    if backup.proven_at is not None:
+        return "good", "proven by a restore"
+    return ("fair", "verified") if backup.verified_at is not None else ("doubtful", "not verified")

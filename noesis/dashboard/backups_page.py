@@ -1,0 +1,244 @@
+"""The pages of backups: how they stand, make, verify, fetch and bring in, restore and undo."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from pathlib import Path
+
+from litestar import Response, get, post
+from litestar.params import FromPath
+from litestar.response import File
+
+from noesis.api.access import PAGE, Wired
+from noesis.backup.health import last_proven
+from noesis.backup.shelf import check_name
+from noesis.dashboard import backup_rows
+from noesis.dashboard.coming import next_of
+from noesis.dashboard.forms import read_form
+from noesis.dashboard.job_rows import job_row
+from noesis.dashboard.presenters import moment
+from noesis.dashboard.rendering import PageRequest, page, see
+from noesis.dashboard.sent_file import read_out, sent_file
+from noesis.dashboard.snapshots_part import snapshots_part
+from noesis.errors import Conflict, InvalidInput, NoesisError
+from noesis.ledger import LIVE, JobArgs, JobFilter
+from noesis.runtime import Noesis
+
+HERE = "backups"
+NAMES = ("backup", "verify", "restore", "drill", "snapshot")
+
+_JOBS = 100
+_ROOM_FOR = 3
+"""A backup that is brought in is laid down, unpacked to be looked at, and copied to the others."""
+
+
+@get("/backups", opt=PAGE, include_in_schema=False)
+async def show_backups(request: PageRequest, noesis: Wired) -> Response[str]:
+    """All backups and snapshots."""
+    return await backups_page(request, noesis, None)
+
+
+@post("/backups/make", opt=PAGE, include_in_schema=False, status_code=200)
+async def make_backup(request: PageRequest, noesis: Wired) -> Response[str]:
+    """Start a backup."""
+    await noesis.audit.record(request.auth.actor, "backup started")
+    await noesis.jobs.enqueue("backup", key="backup")
+    return see("/backups?said=backup-started")
+
+
+@post("/backups/prove", opt=PAGE, include_in_schema=False, status_code=200)
+async def prove_newest(request: PageRequest, noesis: Wired) -> Response[str]:
+    """Start a drill: the newest backup is restored beside and compared."""
+    await noesis.audit.record(request.auth.actor, "drill started")
+    await noesis.jobs.enqueue("drill", key="drill")
+    return see("/backups?said=drill-started")
+
+
+@post("/backups/upload", opt=PAGE, include_in_schema=False, status_code=200, request_max_body_size=None)
+async def upload_backup(request: PageRequest, noesis: Wired) -> Response[str]:
+    """Take in an archive; it is listed once it was looked at, and a mistake brings the page back."""
+    try:
+        sent = await sent_file(request, "file", most_bytes=await asyncio.to_thread(_room, noesis))
+        received = await noesis.backups.receive(check_name(_last_part(sent.name)), sent.pieces)
+    except NoesisError as error:
+        await read_out(request)
+        return await backups_page(request, noesis, error)
+    await noesis.audit.record(request.auth.actor, "backup uploaded", received.name)
+    return see("/backups?said=brought-in")
+
+
+@get("/backups/undo", opt=PAGE, include_in_schema=False)
+async def ask_undo(request: PageRequest, noesis: Wired) -> Response[str]:
+    """Ask before the last restore is undone."""
+    restored = last_restore(noesis)
+    if restored is None:
+        raise Conflict("There is no restore that could be undone.")
+    at = moment(restored[1], noesis.now_ms())
+    return page(request, "backup_undo.html", here=HERE, made_by=restored[0], at=at)
+
+
+@post("/backups/undo", opt=PAGE, include_in_schema=False, status_code=200)
+async def undo_restore(request: PageRequest, noesis: Wired) -> Response[str]:
+    """Start going back to before the last restore."""
+    if last_restore(noesis) is None:
+        raise Conflict("There is no restore that could be undone.")
+    await noesis.audit.record(request.auth.actor, "undo started")
+    await _start_restore(noesis, {"undo": True, "actor": request.auth.actor})
+    return see("/backups?said=undo-started")
+
+
+@get("/backups/{name:str}/download", opt=PAGE, include_in_schema=False)
+async def download_backup(request: PageRequest, noesis: Wired, name: FromPath[str]) -> File:
+    """The archive itself."""
+    path: Path = noesis.backups.shelf.path(name)
+    await noesis.audit.record(request.auth.actor, "backup fetched", name)
+    return File(path=path, filename=name, media_type="application/octet-stream")
+
+
+@post("/backups/{name:str}/verify", opt=PAGE, include_in_schema=False, status_code=200)
+async def verify_backup(noesis: Wired, name: FromPath[str]) -> Response[str]:
+    """Start a verification: every hash, every row, and a search of each kind."""
+    noesis.backups.shelf.path(name)
+    await noesis.jobs.enqueue("verify", key=f"verify:{name}", args={"name": name})
+    return see("/backups?said=verify-started")
+
+
+@get("/backups/{name:str}/restore", opt=PAGE, include_in_schema=False)
+async def ask_restore(request: PageRequest, noesis: Wired, name: FromPath[str]) -> Response[str]:
+    """What a restore would do, by a look at all of the backup."""
+    return await _restore_page(request, noesis, name, None)
+
+
+@post("/backups/{name:str}/restore", opt=PAGE, include_in_schema=False, status_code=200)
+async def restore_backup(request: PageRequest, noesis: Wired, name: FromPath[str]) -> Response[str]:
+    """Start a restore once the name was typed; a mistake brings the page back."""
+    fields = await read_form(request)
+    noesis.backups.shelf.path(name)
+    args: JobArgs = {
+        "name": name,
+        "safety_backup": fields.get("safety") == "yes",
+        "foreign": fields.get("foreign") == "yes",
+        "actor": request.auth.actor,
+    }
+    try:
+        if fields.get("confirm", "").strip() != name:
+            raise InvalidInput("This is not the backup's name.", field="confirm")
+        await _start_restore(noesis, args)
+    except (InvalidInput, Conflict) as error:
+        return await _restore_page(request, noesis, name, error)
+    await noesis.audit.record(request.auth.actor, "restore started", name)
+    return see("/backups?said=restore-started")
+
+
+async def backups_page(
+    request: PageRequest, noesis: Noesis, error: NoesisError | None, *, of_snapshots: bool = False
+) -> Response[str]:
+    """The page, with a mistake of the upload's or of the snapshots' where it was made."""
+    now, settings = noesis.now_ms(), noesis.settings
+    backups = await noesis.backups.list()
+    verified = await noesis.jobs.list(JobFilter(states=("succeeded",), names=("verify",)), limit=_JOBS)
+    failed = await noesis.jobs.list(JobFilter(states=("failed",), names=("backup",)), limit=_JOBS)
+    problems = backup_rows.problems_found(verified.jobs)
+    strip = backup_rows.tick_strip(backups, failed.jobs, problems)
+    proven = last_proven(backups)
+    restored = last_restore(noesis)
+    return page(
+        request,
+        "backups.html",
+        here=HERE,
+        status=200 if error is None else error.status_code,
+        rows=[backup_rows.backup_row(backup, problems, now) for backup in backups],
+        strip=strip,
+        strip_words=backup_rows.strip_words(strip),
+        jobs=await _jobs(noesis, now),
+        next_backup=next_of("backup", settings, now),
+        next_drill=next_of("drill", settings, now),
+        proven=None if proven is None else (proven.name, moment(proven.proven_at or 0, now)),
+        restored=None if restored is None else (restored[0], moment(restored[1], now)),
+        directory=str(noesis.backups.shelf.directory),
+        is_encrypted=settings.backup_key_file is not None,
+        keeps=_keeps(noesis),
+        snapshots=await snapshots_part(noesis, now),
+        error=None if of_snapshots else error,
+        snapshot_error=error if of_snapshots else None,
+    )
+
+
+async def _jobs(noesis: Noesis, now_ms: int) -> dict[str, object]:
+    live = (await noesis.jobs.list(JobFilter(states=LIVE, names=NAMES), limit=_JOBS)).jobs
+    failed = (await noesis.jobs.list(JobFilter(names=NAMES, unseen=True), limit=_JOBS)).jobs
+    return {
+        "running": [job_row(job, now_ms) for job in live if job.state == "running"],
+        "queued": [job_row(job, now_ms) for job in live if job.state == "queued"],
+        "failed": [job_row(job, now_ms) for job in failed],
+    }
+
+
+async def _restore_page(
+    request: PageRequest, noesis: Noesis, name: str, error: NoesisError | None
+) -> Response[str]:
+    path = noesis.backups.shelf.path(name)
+    effect, refusal = None, None
+    try:
+        effect = backup_rows.effect(await noesis.backups.preview(path), noesis.now_ms())
+    except NoesisError as found:
+        refusal = found
+    shown = error or refusal
+    return page(
+        request,
+        "backup_restore.html",
+        here=HERE,
+        status=200 if shown is None else shown.status_code,
+        name=name,
+        effect=effect,
+        refusal=refusal,
+        error=error,
+    )
+
+
+async def _start_restore(noesis: Noesis, args: JobArgs) -> None:
+    """Start it, unless another restore or undo is not over yet.  Raises Conflict."""
+    job = await noesis.jobs.enqueue("restore", key="restore", args=args)
+    if job.args != dict(args):
+        raise Conflict("Another restore is under way; wait for its end.")
+
+
+def last_restore(noesis: Noesis) -> tuple[str, int] | None:
+    """Whether the store of now came from a restore or an undo that can be undone, and when (ms)."""
+    info = noesis.store.info
+    if noesis.store.previous is None or info.made_by not in ("restore", "undo"):
+        return None
+    return info.made_by, info.created_at
+
+
+def _keeps(noesis: Noesis) -> str:
+    settings = noesis.settings
+    return (
+        f"the last {settings.backup_keep_last}, and one each of {settings.backup_keep_daily} days,"
+        f" {settings.backup_keep_weekly} weeks and {settings.backup_keep_monthly} months"
+    )
+
+
+def _room(noesis: Noesis) -> int:
+    """The largest archive that can be brought in, in bytes."""
+    return shutil.disk_usage(noesis.settings.data_dir).free // _ROOM_FOR
+
+
+def _last_part(name: str) -> str:
+    """A file's name without the folders that some browsers send along."""
+    return name.replace("\\", "/").rpartition("/")[2]
+
+
+HANDLERS = [
+    show_backups,
+    make_backup,
+    prove_newest,
+    upload_backup,
+    ask_undo,
+    undo_restore,
+    download_backup,
+    verify_backup,
+    ask_restore,
+    restore_backup,
+]

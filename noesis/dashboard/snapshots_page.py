@@ -1,0 +1,41 @@
+"""The forms of snapshots: take one, fetch one back."""
+
+from __future__ import annotations
+
+import re2
+from litestar import Response, post
+
+from noesis.api.access import PAGE, Wired
+from noesis.dashboard.backups_page import backups_page
+from noesis.dashboard.forms import read_form
+from noesis.dashboard.rendering import PageRequest, see
+from noesis.errors import Conflict, InvalidInput, NoesisError
+
+_COMMIT = re2.compile(r"[0-9a-f]{7,64}")
+
+
+@post("/backups/snapshots/take", opt=PAGE, include_in_schema=False, status_code=200)
+async def take_snapshot(request: PageRequest, noesis: Wired) -> Response[str]:
+    """Start a snapshot.  Raises Conflict when they are off."""
+    if not noesis.snapshots.enabled:
+        raise Conflict("Snapshots are off: set NOESIS_GIT_LFS_ENABLED, and NOESIS_GIT_LFS_REPO to push them.")
+    await noesis.audit.record(request.auth.actor, "snapshot started")
+    await noesis.jobs.enqueue("snapshot", key="snapshot")
+    return see("/backups?said=snapshot-started#snapshots")
+
+
+@post("/backups/snapshots/fetch", opt=PAGE, include_in_schema=False, status_code=200)
+async def fetch_snapshot(request: PageRequest, noesis: Wired) -> Response[str]:
+    """Clone a snapshot of the remote and list it as a backup; the newest, or the one that is named."""
+    commit = (await read_form(request)).get("commit", "").strip()
+    try:
+        if commit and not _COMMIT.fullmatch(commit):
+            raise InvalidInput("This is not the name of a commit.", field="commit")
+        fetched = await noesis.snapshots.fetch(commit or None)
+    except NoesisError as error:
+        return await backups_page(request, noesis, error, of_snapshots=True)
+    await noesis.audit.record(request.auth.actor, "snapshot fetched", fetched.name)
+    return see("/backups?said=snapshot-fetched")
+
+
+HANDLERS = [take_snapshot, fetch_snapshot]
