@@ -167,13 +167,13 @@ async def _ask(
 
 async def _vectors(embedder: Embedder, memories: Sequence[LabelledMemory]) -> Floats:
     texts = [f"{memory.author}: {memory.text}" if memory.author else memory.text for memory in memories]
-    found: list[Floats] = []
+    found = []
     for start in range(0, len(texts), _AT_ONCE):
         for result in await embedder.embed_documents(texts[start : start + _AT_ONCE]):
             if not isinstance(result, np.ndarray):
                 raise click.ClickException(f"A memory got no vector: {result}")
-            found.append(result)
-    return np.array(found, dtype=float)
+            found.append(result.astype(float))
+    return np.array(found)
 
 
 def _keyword_text(memory: LabelledMemory) -> str:
