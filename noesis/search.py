@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
 
 import msgspec
 import numpy as np
@@ -25,7 +26,7 @@ from noesis.candidates import (
     merged,
     passage_of,
 )
-from noesis.embedding.base import Vector
+from noesis.embedding.base import EmbedderIdentity, Vector
 from noesis.errors import EmbedderError, InvalidInput, TooLarge
 from noesis.memory import (
     MAX_QUERY_CHARS,
@@ -48,17 +49,43 @@ from noesis.ranking.pool import Pool, stretch
 from noesis.ranking.succession import below_successors
 from noesis.rows import by_memory, to_memory
 from noesis.settings import Settings
-from noesis.store import Column, Condition, Store, Table
+from noesis.store import Column, Condition, Table
 from noesis.store.filters import one_of
 from noesis.superseding import Superseding
 from noesis.text.normalise import clean_text, is_blank
-from noesis.vectors import Vectors
 from noesis.word_statistics import WordCounts
 
 _QUERY_WORDS = 64
 """A longer question is cut to its end, where people put what they ask."""
 
 _ENOUGH_ACTIVE = 2
+
+
+class Searched(Protocol):
+    """What a search goes through: the live store, or a generation that is to take its place."""
+
+    @property
+    def active(self) -> Table:
+        """The memories that live."""
+        ...
+
+    @property
+    def archive(self) -> Table:
+        """The others."""
+        ...
+
+    @property
+    def embedder(self) -> EmbedderIdentity | None:
+        """Whose vectors both hold."""
+        ...
+
+
+class Questions(Protocol):
+    """Who makes the vector of a question."""
+
+    async def of_query(self, text: str) -> Vector:
+        """The vector.  Raises an EmbedderError."""
+        ...
 
 
 class Found(msgspec.Struct, frozen=True):
@@ -73,8 +100,8 @@ class Search:
 
     def __init__(
         self,
-        store: Store,
-        vectors: Vectors,
+        store: Searched,
+        vectors: Questions,
         words: WordCounts,
         settings: Settings,
         now_ms: Callable[[], int],
@@ -175,8 +202,8 @@ class _Run:
 
     def __init__(
         self,
-        store: Store,
-        vectors: Vectors,
+        store: Searched,
+        vectors: Questions,
         words: WordCounts,
         query: SearchQuery,
         whose: Condition,

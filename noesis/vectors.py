@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 
@@ -13,6 +13,7 @@ from noesis.errors import EmbedderError, EmbedderMismatch, EmbedderUnavailable, 
 from noesis.store import Store
 
 _CACHED_QUERIES = 512
+_REMEMBERED = 50
 _DOCUMENT_DEADLINE_S = 3.0
 _DOCUMENT_DEADLINE_PER_TEXT_S = 0.5
 QUERY_DEADLINE_S = 1.5
@@ -28,7 +29,8 @@ class Vectors:
         self._embedder = embedder
         self._store = store
         self._query_deadline_s = query_deadline_s
-        self._queries: OrderedDict[str, Vector] = OrderedDict()
+        self._queries: OrderedDict[tuple[str, str], Vector] = OrderedDict()
+        self._asked: deque[str] = deque(maxlen=_REMEMBERED)
         self._trouble: EmbedderError | None = None
         self._resting_until = 0.0
 
@@ -41,6 +43,11 @@ class Vectors:
     def trouble(self) -> str | None:
         """What the embedder failed with at its last use; None when it worked."""
         return None if self._trouble is None else self._trouble.message
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """The questions that came last in this process, whether or not they got a vector."""
+        return tuple(self._asked)
 
     @property
     def is_other_model(self) -> bool:
@@ -94,13 +101,18 @@ class Vectors:
 
     async def of_query(self, text: str) -> Vector:
         """The vector of a question.  Raises an EmbedderError, also when it does not answer in time."""
-        cached = self._queries.get(text)
+        if text not in self._asked:
+            self._asked.append(text)
+        # Another process may have swapped in a generation with another model's vectors.
+        await self._store.live.follow()
+        key = self._store.live.name, text
+        cached = self._queries.get(key)
         if cached is not None:
-            self._queries.move_to_end(text)
+            self._queries.move_to_end(key)
             return cached
         async with self._deadline(self._query_deadline_s):
             vector = await self._embedder.embed_query(text)
-        self._queries[text] = vector
+        self._queries[key] = vector
         if len(self._queries) > _CACHED_QUERIES:
             self._queries.popitem(last=False)
         return vector
@@ -136,7 +148,7 @@ class Vectors:
             assert made_with is not None
             raise EmbedderMismatch(
                 f"{difference(made_with, identity)} It is not used until the former model is back or the"
-                " store is re-embedded."
+                " store is re-embedded (`noesis reembed`)."
             )
 
 

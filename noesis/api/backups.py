@@ -159,7 +159,7 @@ async def restore_backup(
 async def undo_restore(request: ApiRequest, noesis: Wired) -> JobStarted:
     """Start going back to before the last restore; what was written since comes along."""
     if noesis.store.previous is None:
-        raise Conflict("There is no restore that could be undone.")
+        raise Conflict("There is no restore and no re-embedding that could be undone.")
     await noesis.audit.record(request.auth.actor, "undo started")
     return await _restore(noesis, {"undo": True, "actor": request.auth.actor})
 

@@ -14,11 +14,11 @@ from noesis.backup.taking import Tell
 from noesis.backup.unpacking import opened
 from noesis.backup.values import Beside, Brought, Wanted
 from noesis.errors import InvalidInput
-from noesis.memory import EmbeddingState
 from noesis.rows import by_memory, to_memory
 from noesis.store import Column, Condition, Row, Store, View
 from noesis.store.filters import EVERYTHING, equals, one_of
 from noesis.store.generations import Generation
+from noesis.store.schema import without_vector
 from noesis.store.whole import rows_in_batches
 
 _AT_ONCE = 256
@@ -167,7 +167,4 @@ def _sorted(rows: Iterable[Row]) -> list[list[Row]]:
 
 def _without_vectors(rows: Sequence[Row]) -> list[Row]:
     """For an embedder that is another one: the vectors are made anew."""
-    pending = {"vector": None, "embedding_state": EmbeddingState.PENDING.value, "embedding_retry_at": 0}
-    return [
-        msgspec.structs.replace(row, **pending, embedding_attempts=0, embedding_reason=None) for row in rows
-    ]
+    return [without_vector(row) for row in rows]

@@ -1,4 +1,4 @@
-"""Undo of a restore: back to the generation before it, with what was written since the restore."""
+"""Undo of a restore or a re-embedding: back to the generation before it, with what was written since."""
 
 from __future__ import annotations
 
@@ -15,10 +15,12 @@ from noesis.backup.restoring import Restoring
 from noesis.backup.values import Restored
 from noesis.crash_points import crash_point
 from noesis.errors import Conflict
+from noesis.rows import vector_text
 from noesis.store import Row
 from noesis.store.filters import Column, one_of
 from noesis.store.generations import Generation
 from noesis.store.linking import link_newest
+from noesis.store.schema import without_vector
 from noesis.store.siblings import Sibling
 from noesis.store.whole import Known, memories_of
 
@@ -28,10 +30,10 @@ Written = Mapping[str, Known | None]
 
 
 class Undoing(Restoring):
-    """Undoes restores; it needs all that a restore does."""
+    """Undoes restores and re-embeddings; it needs all that a restore does."""
 
     async def undo(self, *, made_for: str) -> Restored:
-        """Go back to the generation before the last restore, and take over what was written since.
+        """Go back to the generation before the last restore or re-embedding, and take over what was written since.
 
         Of a memory that was written in both, the later writing stays.  An undo can be undone the same
         way.  Raises Conflict when there is nothing to undo, or a StoreError.
@@ -40,7 +42,7 @@ class Undoing(Restoring):
             return done
         previous, baseline = self._store.previous, marks.read_baseline(self._store.directory)
         if previous is None or baseline is None:
-            raise Conflict("There is no restore that could be undone.")
+            raise Conflict("There is no restore and no re-embedding that could be undone.")
         async with self._store.building() as sibling:
             await asyncio.to_thread(self._lay_out_previous, previous, sibling)
             carry = _Carrying(self._store.live, sibling, baseline)
@@ -55,13 +57,19 @@ class Undoing(Restoring):
 
     def _lay_out_previous(self, previous: str, sibling: Sibling) -> None:
         link_newest(self._store.generation_dir(previous), sibling.directory)
+        if not (self._store.directory / marks.BEFORE).is_file():
+            # A re-embedding left the control state alone.
+            return
         shutil.copyfile(self._store.directory / marks.BEFORE, sibling.directory / marks.TAKEN)
         copy_with_memories(self._control, sibling.directory / marks.BEFORE)
         marks.mark_pending(sibling.directory, Way.UNDO)
 
 
 class _Carrying:
-    """Takes what was written in the live generation over into a sibling; again, for what came meanwhile."""
+    """Takes what was written in the live generation over into a sibling; again, for what came meanwhile.
+
+    Vectors come along only where both are of one model; else the sibling's own, while its text is the same.
+    """
 
     def __init__(self, live: Generation, sibling: Sibling, baseline: Mapping[str, Known]) -> None:
         self._live = live
@@ -91,6 +99,9 @@ class _Carrying:
         old = [row for row in (*old_active, *old_archived) if row.parent_id not in gone]
         old += [row for row in old_archived if row.parent_id in gone]
         await self._sibling.drop([row.id for row in old])
+        if there.info.embedder != self._live.info.embedder:
+            own = {row.id: row for row in (*old_active, *old_archived)}
+            active, archived = [[_with_own(row, own) for row in rows] for rows in (active, archived)]
         await self._sibling.put(active, archived=False)
         await self._sibling.put(archived, archived=True)
 
@@ -100,3 +111,13 @@ async def _rows(generation: Generation, ids: Sequence[str]) -> tuple[list[Row], 
     active, archived = await generation.active.rows(about), await generation.archive.rows(about)
     living = {row.parent_id for row in active}
     return active, [row for row in archived if row.parent_id not in living]
+
+
+def _with_own(row: Row, own: Mapping[str, Row]) -> Row:
+    """The row with the vector that the sibling has of the same text, or waiting for one."""
+    there = own.get(row.id)
+    if there is None or there.vector is None or vector_text(there) != vector_text(row):
+        return without_vector(row)
+    return msgspec.structs.replace(
+        without_vector(row), vector=there.vector, embedding_state=there.embedding_state
+    )

@@ -119,13 +119,13 @@ class Upkeep:
             index_step=await self._step(table, stats["num_rows"], vector_index),
         )
 
-    async def maintain(self, *, force: bool) -> int:
-        """Look after each table that needs it; returns how many did.
+    async def maintain(self, *, force: bool, wait_s: float = 0.0) -> int:
+        """Look after each table that needs it, waiting so long for another process; returns how many did.
 
         Every step is tried, whatever became of the one before it.  Raises StoreBusy when another process
         is at it, and at the end the StoreError of the first step that failed.
         """
-        async with self._locks.maintaining():
+        async with self._locks.maintaining(wait_s):
             await self._generation.follow()
             failures: list[StoreError] = []
             done = 0

@@ -61,6 +61,18 @@ class Row(RankingRow, kw_only=True):
     archive_reason: str | None
 
 
+def without_vector(row: Row) -> Row:
+    """The row while its vector is still to be made."""
+    return msgspec.structs.replace(
+        row,
+        vector=None,
+        embedding_state="pending",
+        embedding_reason=None,
+        embedding_attempts=0,
+        embedding_retry_at=0,
+    )
+
+
 _STRING = pa.string()
 _FIELDS: tuple[tuple[str, pa.DataType, bool], ...] = (
     ("id", _STRING, False),

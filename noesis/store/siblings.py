@@ -10,9 +10,11 @@ from pathlib import Path
 import msgspec
 
 from noesis.crash_points import crash_point
+from noesis.embedding.base import EmbedderIdentity
 from noesis.errors import StoreError
 from noesis.store.generations import (
     Generation,
+    create_empty,
     current_name,
     open_as_it_is,
     read_info,
@@ -20,6 +22,7 @@ from noesis.store.generations import (
     write_info,
 )
 from noesis.store.schema import Row
+from noesis.store.tables import write_error
 
 _DIGITS = 4
 
@@ -40,6 +43,18 @@ class Sibling:
         if self._opened is None:
             self._opened = await open_as_it_is(self.directory)
         return self._opened
+
+    async def create(self, embedder: EmbedderIdentity, now_ms: int) -> Generation:
+        """Make it empty, for vectors of this embedder.  Raises a StoreError."""
+        try:
+            await create_empty(self.directory, now_ms)
+        except OSError as error:
+            raise write_error(error) from error
+        write_info(self.directory, msgspec.structs.replace(read_info(self.directory), embedder=embedder))
+        generation = await self.opened()
+        for table in (generation.active, generation.archive):
+            await table.add_vectors(embedder.dimension)
+        return generation
 
     def describe(self, *, previous: str | None, made_by: str, made_for: str | None, now_ms: int) -> None:
         """Say in `generation.json` where it comes from; its schema and embedder stay."""

@@ -68,9 +68,11 @@ class Store:
         self._locks = locks
         self._disk = disk
         self._upkeep = Upkeep(generation, locks, policy)
+        self._policy = policy
         self._embedder: tuple[str, EmbedderIdentity] | None = None
+        self._adopted: EmbedderIdentity | None = None
         self.damaged = False
-        self.writer = Writer(generation, locks, disk, now_ms, witness)
+        self.writer = Writer(generation, locks, disk, now_ms, witness, self._is_of_another_embedder)
 
     @classmethod
     async def open(
@@ -167,7 +169,17 @@ class Store:
                 await self._generation.follow()
                 if self.embedder is None:
                     self._generation.record_embedder(identity)
-        return self.embedder == identity
+        if self.embedder != identity:
+            return False
+        self._adopted = identity
+        return True
+
+    def _is_of_another_embedder(self) -> bool:
+        """Whether the live generation holds another embedder's vectors than this process made until now.
+
+        A swap may come between the making of a vector and its commit.
+        """
+        return self._adopted is not None and self.embedder not in (None, self._adopted)
 
     def pinned(self) -> AbstractAsyncContextManager[Pinned]:
         """Both tables as they are in this instant, for as long as it takes to read them.  Raises a StoreError."""
@@ -177,6 +189,11 @@ class Store:
         """Compact, prune and index the tables that need it; returns how many did.  Raises StoreBusy."""
         return await self._upkeep.maintain(force=force)
 
+    async def tidy(self, sibling: Sibling) -> None:
+        """Compact and index a sibling, so that it answers as fast as the live generation.  Raises a StoreError."""
+        upkeep = Upkeep(await sibling.opened(), self._locks, self._policy)
+        await upkeep.maintain(force=True, wait_s=_SWAP_WAITS_S)
+
     async def states(self) -> tuple[TableState, TableState]:
         """How the active table and the archive lie on the disk."""
         return await self._upkeep.state(self.active), await self._upkeep.state(self.archive)
@@ -185,6 +202,11 @@ class Store:
     def live(self) -> Generation:
         """The live generation itself."""
         return self._generation
+
+    @property
+    def place(self) -> Path:
+        """The directory of all generations and locks."""
+        return self._store_dir
 
     @property
     def current(self) -> str | None:

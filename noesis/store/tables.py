@@ -260,6 +260,12 @@ class Table:
         await writing(lambda: self._table.add_columns(pa.schema([vector_field(dimension)])))
         self._dimension = dimension
 
+    async def append(self, rows: Sequence[Row]) -> None:
+        """Add rows whose ids the table does not have; for a table that nobody else writes to yet."""
+        if rows:
+            data = await asyncio.to_thread(to_arrow, rows, await self._table.schema())
+            await writing(lambda: self._table.add(data, on_bad_vectors="null"))
+
     async def upsert(self, rows: Sequence[Row]) -> None:
         """Insert the rows or replace those with the same ids; only under the write lock."""
         if not rows:

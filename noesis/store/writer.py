@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, Protocol, TypeVar
 
 import pyarrow.compute as pc
@@ -22,7 +22,7 @@ from noesis.store.filters import EVERYTHING, Column, Condition, one_of
 from noesis.store.generations import Generation
 from noesis.store.known import KnownKeys
 from noesis.store.locks import DiskSync, StoreLocks
-from noesis.store.schema import Row
+from noesis.store.schema import Row, without_vector
 from noesis.store.tables import write_error
 
 T_co = TypeVar("T_co", covariant=True)
@@ -79,6 +79,17 @@ class View:
         """The memories that were put or dropped since this was last asked: before and after."""
         touched, self._touched = self._touched, {}
         return [(before, self._standing(memory_id)) for memory_id, before in touched.items()]
+
+    def vectors(self) -> set[int]:
+        """Which vectors the rows have, as objects: a changed copy of a row has the same one."""
+        return {id(row.vector) for side in self.tables for rows in side.memories.values() for row in rows}
+
+    def let_wait(self, stored: Collection[int]) -> None:
+        """Let the rows that are to be written wait for their vectors, unless those are stored ones."""
+        for side in self.tables:
+            for row_id, row in side.upserts.items():
+                if row.vector is not None and id(row.vector) not in stored:
+                    side.upserts[row_id] = without_vector(row)
 
     def _touch(self, memory_id: str) -> None:
         if memory_id not in self._touched:
@@ -152,7 +163,9 @@ class Writer:
         disk: DiskSync,
         now_ms: Callable[[], int],
         witness: Witness | None = None,
+        is_of_another_embedder: Callable[[], bool] = lambda: False,
     ) -> None:
+        self._is_of_another_embedder = is_of_another_embedder
         self._generation = generation
         self._locks = locks
         self._disk = disk
@@ -202,7 +215,10 @@ class Writer:
             await self._generation.follow()
             await self._mend()
             view = await self._load(changes)
+            stored = view.vectors()
             outcomes, events = self._apply(changes, view)
+            if self._is_of_another_embedder():
+                view.let_wait(stored)
             crash_point("write: before")
             written = await self._write(view)
         # Also when nothing was written: "it is there already" promises what another process may
