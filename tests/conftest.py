@@ -10,7 +10,7 @@ from hypothesis import settings
 
 from tests.support import Clock, Product, WordEmbedder, running
 
-pytest_plugins = ["tests.plugins.skips", "tests.plugins.stages"]
+pytest_plugins = ["tests.plugins.skips", "tests.plugins.stages", "tests.plugins.sharing"]
 
 
 # The same examples every time, so that a run that was green stays green;

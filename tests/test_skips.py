@@ -1,10 +1,14 @@
-"""The suite's own guard: a skip nobody registered fails the run."""
+"""The suite's own guard: a skip nobody registered fails the run, and workers share the tests as they should."""
+
+from pathlib import Path
 
 import pytest
 
 from tests.plugins import skips
 
 pytest_plugins = "pytester"
+
+ROOT = Path(__file__).resolve().parents[1]
 
 
 def outcomes_of(pytester: pytest.Pytester, source: str) -> dict[str, int]:
@@ -46,3 +50,29 @@ def test_a_reason_needs_its_colon(name: str) -> None:
     assert skips.allowed(f"Skipped: {name}: because")
     assert not skips.allowed(f"Skipped: {name} because")
     assert not skips.allowed(f"x{name}: because")
+
+
+def plugins_from_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pytest beside this one finds our plugins, and none of those that are installed."""
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+
+
+def test_workers_keep_to_the_rule(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    plugins_from_here(monkeypatch)
+    source = "import pytest\n\ndef test_a():\n    pytest.skip('no network')\n\ndef test_b(): ...\n"
+    pytester.makepyfile(source)
+    ran = pytester.runpytest_subprocess("-p", "xdist", "-n", "2", "-p", "tests.plugins.skips")
+    assert ran.parseoutcomes() == {"failed": 1, "passed": 1}
+
+
+def test_workers_begin_with_the_long_stages(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plugins_from_here(monkeypatch)
+    pytester.makeini("[pytest]\nmarkers = integration\n")
+    long = "import pytest\n\n@pytest.mark.integration\ndef test_z(): ...\n"
+    pytester.makepyfile(test_a="def test_a(): ...\n", test_z=long)
+    plugins = ("-p", "tests.plugins.stages", "-p", "tests.plugins.sharing")
+    ran = pytester.runpytest_subprocess("-v", "-p", "xdist", "-n", "1", "--dist", "loadfile", *plugins)
+    ran.stdout.fnmatch_lines(["*PASSED*test_z*", "*PASSED*test_a*", "*time by stage*", "*2 passed*"])

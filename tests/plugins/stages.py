@@ -1,13 +1,22 @@
-"""Prints how long each stage of the run took, above pytest's own last line."""
+"""Prints how long each stage of the run took, above pytest's own last line.
+
+Workers run beside each other, so that the stages of their tests may add up to more than all took together.
+"""
 
 import os
 import time
 from collections import defaultdict
+from collections.abc import Container
 
 import pytest
 
 # The first of these that marks a test names its stage; a test without any is a unit test.
 KINDS = ("torture", "plugin", "browser", "integration", "real_ollama")
+
+
+def kind_of(keywords: Container[str]) -> str:
+    """Tell the stage of a test by its keywords."""
+    return next((kind for kind in KINDS if kind in keywords), "unit")
 
 
 class StageClock:
@@ -22,7 +31,7 @@ class StageClock:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Take one report: a test gives three, for set-up, call and tear-down."""
-        kind = next((kind for kind in KINDS if kind in report.keywords), "unit")
+        kind = kind_of(report.keywords)
         self._seconds[kind] += report.duration
         self._tests[kind].add(report.nodeid)
 
