@@ -25,10 +25,11 @@ lint:
 
 # One kind of test alone.
 unit: SELECT = not integration and not browser and not plugin and not torture and not real_ollama
+unit: WORKERS = -n 2 --dist loadfile
 integration browser plugin torture: SELECT = $@
 unit integration browser plugin torture:
 	@tools/setup test
-	@$(BIN)/python -m pytest -m "$(SELECT)" $(ARGS)
+	@OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest $(WORKERS) -m "$(SELECT)" $(ARGS)
 
 plugin-old:  ## the plugin with an OpenClaw of before 2026.8
 	@tools/setup test
