@@ -56,7 +56,7 @@ def backup_command(new_key: Path | None, data: Path | None, json_output: bool) -
             ),
         )
         return
-    found = _run(data, lambda work: work.create(tell=_tell), lambda client: _job(client, "/api/v1/backups"))
+    found = _run(data, lambda work: work.create(tell=_tell), lambda client: run_job(client, "/api/v1/backups"))
     out(
         found,
         json_output,
@@ -108,7 +108,7 @@ def verify_command(backup: str | None, data: Path | None, json_output: bool) -> 
 
     async def there(client: Client) -> Any:
         path = "/api/v1/verify" if backup is None else f"/api/v1/backups/{quoted(backup)}/verify"
-        return await _job(client, path)
+        return await run_job(client, path)
 
     found = _run(data, here, there)
     out(found, json_output, _show_verified)
@@ -161,11 +161,11 @@ def restore_command(
 @_DATA
 @as_json
 def undo_command(data: Path | None, json_output: bool) -> None:
-    """Undo the last restore; what was written since comes along."""
+    """Undo the last restore or re-embedding; what was written since comes along."""
     found = _run(
         data,
         lambda work: work.undo(made_for=uuid.uuid4().hex),
-        lambda client: _job(client, "/api/v1/restore/undo"),
+        lambda client: run_job(client, "/api/v1/restore/undo"),
     )
     out(found, json_output, _show_restored)
 
@@ -230,7 +230,7 @@ async def _restore(settings: Settings, backup: str, asked: dict[str, Any]) -> An
     async def there(client: Client) -> Any:
         name = await _sent(client, backup)
         path = f"/api/v1/backups/{quoted(name)}/restore"
-        return await _job(client, path, {"confirm": name, **asked})
+        return await run_job(client, path, {"confirm": name, **asked})
 
     despite = not asked["safety_backup"]
     return await _run_in(settings, here, there, despite_damage=despite)
@@ -272,8 +272,17 @@ async def _pieces(path: Path) -> AsyncIterator[bytes]:
         raise InvalidInput(f"{path} cannot be read: {error.strerror}.", field="backup") from error
 
 
-async def _job(client: Client, path: str, body: dict[str, Any] | None = None) -> Any:
-    """Start a job and wait for its result.  Raises Failed."""
+def _tell(done: int, total: int) -> None:
+    if sys.stderr.isatty():
+        with contextlib.suppress(OSError):
+            share = f" of {total >> 20:,} MB" if total else " MB"
+            click.echo(f"\r{done >> 20:,}{share} …", err=True, nl=False)
+
+
+async def run_job(
+    client: Client, path: str, body: dict[str, Any] | None = None, tell: Callable[[int, int], None] = _tell
+) -> Any:
+    """Start a job and wait for its result; `tell` hears of its progress.  Raises Failed."""
     job_id = (await client.call("POST", path, body))["job_id"]
     while True:
         job = await client.call("GET", f"/api/v1/jobs/{job_id}")
@@ -281,15 +290,8 @@ async def _job(client: Client, path: str, body: dict[str, Any] | None = None) ->
             return job["result"]
         if job["state"] in ("failed", "cancelled"):
             raise Failed(job["error"] or "It was cancelled.")
-        _tell(job["progress"]["done"], job["progress"]["total"] or 0)
+        tell(job["progress"]["done"], job["progress"]["total"] or 0)
         await asyncio.sleep(_LOOK_EVERY_S)
-
-
-def _tell(done: int, total: int) -> None:
-    if sys.stderr.isatty():
-        with contextlib.suppress(OSError):
-            share = f" of {total >> 20:,} MB" if total else " MB"
-            click.echo(f"\r{done >> 20:,}{share} …", err=True, nl=False)
 
 
 def _shown(value: Any) -> str:
@@ -318,7 +320,7 @@ def _show_preview(looked: dict[str, Any]) -> str:
     if preview["foreign"]:
         lines.append("It is the backup of another instance.")
     if preview["other_model"]:
-        lines.append("Its vectors are of another model: search goes by words until it is re-embedded.")
+        lines.append("Its vectors are of another model: search goes by words until `noesis reembed`.")
     if preview["kept_as_now"]:
         lines.append(f"As now stay: {', '.join(preview['kept_as_now'])}.")
     return "\n".join(lines)

@@ -21,6 +21,7 @@ from noesis.export_commands import export_command
 from noesis.import_commands import import_command
 from noesis.mcp_commands import mcp_command
 from noesis.oversight_commands import COMMANDS as OVERSIGHT_COMMANDS
+from noesis.reembed_commands import reembed_command
 from noesis.retention_commands import archive, cleanup
 from noesis.settings import Settings, describe, load
 from noesis.shown import show_hits, show_memories, show_memory, show_stats, show_table, show_verdict
@@ -328,6 +329,7 @@ main.add_command(inbox)
 main.add_command(mcp_command)
 main.add_command(cleanup)
 main.add_command(snapshot_command)
+main.add_command(reembed_command)
 main.add_command(archive)
 for each in (*BACKUP_COMMANDS, *OVERSIGHT_COMMANDS, *DEDUP_COMMANDS):
     main.add_command(each)

@@ -184,6 +184,7 @@ class HealthCheck:
         )
 
     async def _check_embedder(self) -> Part:
+        await self._ask_whose_vectors()
         behind = waiting_words(await self._filling.pending())
         download = await self._download()
         if download is not None and download.state == "running":
@@ -204,6 +205,11 @@ class HealthCheck:
             what_to_do=advice,
         )
 
+    async def _ask_whose_vectors(self) -> None:
+        """Ask the embedder who it is, where nobody did since the start, or where it was another model's."""
+        if self._store.embedder is not None and (self._vectors.is_other_model or not self._vectors.was_used):
+            await self._vectors.look()
+
     async def _download(self) -> Job | None:
         """The newest download of the model, whichever process does or did it."""
         newest = await self._jobs.list(JobFilter(names=("prepare_model",)), limit=1)
@@ -220,8 +226,8 @@ class HealthCheck:
         """What to do about an embedder that fails."""
         if self._vectors.is_other_model:
             return (
-                "Set NOESIS_EMBEDDER and NOESIS_EMBEDDING_MODEL to the former model again,"
-                " or put that one back into Ollama."
+                "Make all vectors anew with the new model: `noesis reembed`, which searches go on beside. Or set"
+                " NOESIS_EMBEDDER and NOESIS_EMBEDDING_MODEL to the former model again, or put that one back into Ollama."
             )
         match self._vectors.embedder.model_status.state:
             case "missing":

@@ -52,6 +52,7 @@ from noesis.presence import Presence
 from noesis.quotas import Quotas
 from noesis.ranking.fusion import Fusion
 from noesis.redacting import Redacting
+from noesis.reembedding.operation import Reembedding
 from noesis.refusals import Refusals
 from noesis.related import Related
 from noesis.retention import Retention, retention
@@ -98,6 +99,7 @@ class Noesis(msgspec.Struct, kw_only=True):
     editing: Editing
     filling: Filling
     search: Search
+    reembedding: Reembedding
     why_not: WhyNot
     superseding: Superseding
     exporting: Exporting
@@ -242,11 +244,12 @@ def _shared(opened: Opened, settings: Settings) -> _Shared:
 
 
 class _Answering(msgspec.Struct, frozen=True):
-    """What writes and finds memories."""
+    """What writes and finds memories, and makes their vectors anew."""
 
     indexing: Indexing
     editing: Editing
     search: Search
+    reembedding: Reembedding
 
 
 def _answering(opened: Opened, shared: _Shared, settings: Settings, fusion: Fusion | None) -> _Answering:
@@ -258,6 +261,7 @@ def _answering(opened: Opened, shared: _Shared, settings: Settings, fusion: Fusi
         search=Search(
             store, vectors, opened.words, settings, now_ms, fusion=fusion, superseding=shared.superseding
         ),
+        reembedding=Reembedding(store, vectors, settings, now_ms, fusion),
     )
 
 
@@ -356,6 +360,7 @@ def _wired(
         editing=answering.editing,
         filling=shared.filling,
         search=answering.search,
+        reembedding=answering.reembedding,
         why_not=WhyNot(store, answering.search, now_ms),
         superseding=shared.superseding,
         exporting=Exporting(store, shared.superseding, now_ms),

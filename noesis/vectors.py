@@ -32,6 +32,7 @@ class Vectors:
         self._queries: OrderedDict[tuple[str, str], Vector] = OrderedDict()
         self._asked: deque[str] = deque(maxlen=_REMEMBERED)
         self._trouble: EmbedderError | None = None
+        self._was_used = False
         self._resting_until = 0.0
 
     @property
@@ -43,6 +44,11 @@ class Vectors:
     def trouble(self) -> str | None:
         """What the embedder failed with at its last use; None when it worked."""
         return None if self._trouble is None else self._trouble.message
+
+    @property
+    def was_used(self) -> bool:
+        """Whether the embedder was asked anything since the start."""
+        return self._was_used
 
     @property
     def asked(self) -> tuple[str, ...]:
@@ -75,6 +81,7 @@ class Vectors:
 
     async def look(self) -> ModelStatus:
         """Ask the embedder how it is, and remember it."""
+        self._was_used = True
         status = await self._embedder.refresh_status()
         if status.state in ("ready", "unknown"):
             try:
@@ -127,6 +134,7 @@ class Vectors:
         if time.monotonic() < self._resting_until:
             raise EmbedderUnavailable(self.trouble or "The embedder does not answer.")
         try:
+            self._was_used = True
             async with asyncio.timeout(seconds):
                 await self._check_identity()
                 yield

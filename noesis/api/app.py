@@ -30,6 +30,7 @@ from noesis.api import (
     memories,
     metrics,
     plugin_package,
+    reembedding,
     related,
     search,
     selection,
@@ -66,6 +67,7 @@ ROUTES = [
     *archive.HANDLERS,
     *cleanup.HANDLERS,
     *backups.HANDLERS,
+    *reembedding.HANDLERS,
     *jobs.HANDLERS,
     *admin.HANDLERS,
 ]

@@ -17,6 +17,7 @@ from noesis.importing.operation import from_args
 from noesis.runtime import Noesis
 from noesis.settings import Settings
 from noesis.worker import backups as backup_jobs
+from noesis.worker import reembedding as reembedding_jobs
 from noesis.worker import snapshots as snapshot_jobs
 from noesis.worker.crons import Cron
 from noesis.worker.handlers import Handler, JobContext
@@ -159,6 +160,7 @@ HANDLERS = {
     "capture_turn": Handler(run=capture_turn, timeout_s=600.0, max_attempts=20, concurrency=1),
     **backup_jobs.HANDLERS,
     **snapshot_jobs.HANDLERS,
+    **reembedding_jobs.HANDLERS,
     "cleanup": Handler(run=cleanup, timeout_s=6 * 3600.0, concurrency=1),
     "upkeep": Handler(run=upkeep, timeout_s=3600.0, concurrency=1),
 }
@@ -195,6 +197,7 @@ def _cleaning(settings: Settings) -> tuple[Cron, ...]:
 
 async def begin(noesis: Noesis) -> None:
     """What the start of a worker sets going; a store that takes nothing does not stop it."""
+    await reembedding_jobs.say_if_needed(noesis)
     if noesis.settings.auto_cleanup:
         try:
             await noesis.jobs.enqueue("cleanup", key="cleanup")

@@ -49,6 +49,8 @@ ADMIN = {
     ("POST", "/api/v1/snapshots/fetch"),
     ("POST", "/api/v1/backups/{name}/restore"),
     ("POST", "/api/v1/restore/undo"),
+    ("GET", "/api/v1/reembed"),
+    ("POST", "/api/v1/reembed"),
     ("DELETE", "/api/v1/sources/{key}"),
     ("DELETE", "/api/v1/tokens/{token_id}"),
     ("GET", "/api/v1/agents"),
