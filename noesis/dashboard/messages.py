@@ -49,6 +49,8 @@ MESSAGES = {
     "undo-started": Message("The last restore is being undone; what was written since comes along."),
     "brought-in": Message("The backup was looked at and is listed below."),
     "snapshot-started": Message("A snapshot is being taken."),
+    "looking-for-duplicates": Message("The memories are being compared; what is found will stand here."),
+    "decided": Message("Done."),
     "snapshot-fetched": Message("The snapshot was compared and is listed below as a backup."),
     "retried": Message("Its vector will be tried again in a moment."),
 }

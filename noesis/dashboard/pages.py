@@ -11,6 +11,7 @@ from noesis.dashboard import (
     archive_page,
     backups_page,
     docs_page,
+    duplicates_page,
     entry,
     inbox_page,
     memory_pages,
@@ -19,6 +20,7 @@ from noesis.dashboard import (
     sources_page,
     static,
     stats_page,
+    system_page,
 )
 from noesis.dashboard.counts import count_waiting
 from noesis.dashboard.error_pages import ERROR_HANDLERS
@@ -27,6 +29,7 @@ PAGES = [
     *searching.HANDLERS,
     *memory_pages.HANDLERS,
     *inbox_page.HANDLERS,
+    *duplicates_page.HANDLERS,
     *sources_page.HANDLERS,
     *archive_page.HANDLERS,
     *agents_page.HANDLERS,
@@ -34,6 +37,7 @@ PAGES = [
     *activity_page.HANDLERS,
     *backups_page.HANDLERS,
     *snapshots_page.HANDLERS,
+    *system_page.HANDLERS,
     *docs_page.HANDLERS,
     *entry.HANDLERS,
 ]

@@ -1,0 +1,156 @@
+"""The page of the system: is it well, what makes the vectors, how is it set, what may be sent to who helps."""
+
+from __future__ import annotations
+
+import asyncio
+
+import msgspec
+from litestar import Response, get, post
+
+from noesis.api.access import PAGE, Wired
+from noesis.backup.checking import LIVE as LIVE_STORE
+from noesis.dashboard.job_rows import JobRow, job_row
+from noesis.dashboard.presenters import Moment, moment
+from noesis.dashboard.rendering import PageRequest, page, see
+from noesis.dashboard.source_rows import place_row, summary
+from noesis.dashboard.stats_page import size
+from noesis.embedding.base import EmbedderIdentity
+from noesis.errors import EmbedderError
+from noesis.health import Part, State
+from noesis.ledger import LIVE, JobFilter
+from noesis.runtime import Noesis
+from noesis.shown_settings import shown_settings
+from noesis.stats import Disk
+from noesis.support_bundle import SupportBundle
+from noesis.versions import versions
+
+HERE = "system"
+TONES: dict[State, str] = {"ok": "good", "degraded": "warn", "down": "bad"}
+
+_NAMES = ("upkeep", "verify", "reembed", "prepare_model", "embed_pending")
+_JOBS = 50
+_IDENTITY_S = 2.0
+
+
+class Check(msgspec.Struct, frozen=True):
+    """One part of the system, since when it is like this, and its tone: good, warn or bad."""
+
+    part: Part
+    tone: str
+    since: Moment | None
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """What the last verification of the live store found, and when."""
+
+    words: str
+    tone: str
+    at: Moment
+
+
+@get("/system", opt=PAGE, include_in_schema=False)
+async def show_system(request: PageRequest, noesis: Wired) -> Response[str]:
+    """Everything about the system."""
+    now, report = noesis.now_ms(), await noesis.health.report()
+    followed = {root.key for root in await noesis.inflow.following.followed()}
+    fresh = await noesis.inflow.scanning.freshness(request.auth)
+    settings = shown_settings(noesis.settings)
+    embedder, trouble = await _embedder(noesis)
+    stats = await noesis.statistics.stats(request.auth)
+    return page(
+        request,
+        "system.html",
+        here=HERE,
+        checks=[_check(part, now) for part in report.parts],
+        places=[place_row(each, followed, now) for each in fresh],
+        freshness=summary(fresh),
+        embedder=embedder,
+        embedder_trouble=trouble,
+        stored=noesis.store.embedder,
+        states=[(name, f"{count:,}") for name, count in stats.active.by_embedding_state.items() if count],
+        disk_words=None if stats.disk is None else _disk_words(stats.disk),
+        jobs=await _jobs(noesis, now),
+        verdict=await _verdict(noesis, now),
+        changed=[shown for shown in settings if not shown.is_default],
+        unchanged=[shown for shown in settings if shown.is_default],
+        versions=versions().items(),
+    )
+
+
+@post("/system/upkeep", opt=PAGE, include_in_schema=False, status_code=200)
+async def start_upkeep(request: PageRequest, noesis: Wired) -> Response[str]:
+    """Compact and index the store now."""
+    await noesis.audit.record(request.auth.actor, "job started", "upkeep")
+    await noesis.jobs.enqueue("upkeep", key="upkeep", args={"force": True})
+    return see("/system?said=started#work")
+
+
+@post("/system/verify", opt=PAGE, include_in_schema=False, status_code=200)
+async def verify_store(request: PageRequest, noesis: Wired) -> Response[str]:
+    """Look at all of the live store now."""
+    await noesis.audit.record(request.auth.actor, "job started", "verify")
+    await noesis.jobs.enqueue("verify", key="verify")
+    return see("/system?said=started#work")
+
+
+@get("/system/support.zip", opt=PAGE, include_in_schema=False)
+async def fetch_bundle(request: PageRequest, noesis: Wired) -> Response[bytes]:
+    """The bundle for who helps."""
+    bundle = SupportBundle(
+        noesis.health, noesis.statistics, noesis.jobs, noesis.store, noesis.settings, noesis.now_ms
+    )
+    packed = await bundle.pack()
+    await noesis.audit.record(request.auth.actor, "support bundle fetched")
+    headers = {"Content-Disposition": 'attachment; filename="noesis-support.zip"'}
+    return Response(packed, media_type="application/zip", headers=headers)
+
+
+def _check(part: Part, now_ms: int) -> Check:
+    since = None if part.since is None else moment(round(part.since.timestamp() * 1000), now_ms)
+    return Check(part, TONES[part.state], since)
+
+
+async def _embedder(noesis: Noesis) -> tuple[EmbedderIdentity | None, str]:
+    """Who makes vectors now, or why that cannot be told."""
+    try:
+        async with asyncio.timeout(_IDENTITY_S):
+            return await noesis.embedder.identity(), ""
+    except EmbedderError as error:
+        return None, error.message
+    except TimeoutError:
+        return None, noesis.embedder.model_status.sentence
+
+
+def _disk_words(disk: Disk) -> str:
+    index = (
+        f"vector index over {disk.indexed_vectors:,}"
+        if disk.vector_index
+        else "search is exact, without an index"
+    )
+    return f"{size(disk.bytes)} for {disk.rows:,} rows in {disk.fragments:,} pieces; {index}"
+
+
+async def _jobs(noesis: Noesis, now_ms: int) -> dict[str, list[JobRow]]:
+    found = (await noesis.jobs.list(JobFilter(states=LIVE, names=_NAMES), limit=_JOBS)).jobs
+    return {
+        state: [job_row(job, now_ms) for job in found if job.state == state]
+        for state in ("running", "queued")
+    }
+
+
+async def _verdict(noesis: Noesis, now_ms: int) -> Verdict | None:
+    ended = await noesis.jobs.list(JobFilter(states=("succeeded",), names=("verify",)), limit=_JOBS)
+    for job in ended.jobs:
+        result = job.result or {}
+        if result.get("name") == LIVE_STORE:
+            problems = " ".join(result.get("problems", ()))
+            at = moment(job.finished_ms or job.created_ms, now_ms)
+            words = (
+                problems
+                or f"All {result.get('rows', 0):,} rows and {result.get('files', 0):,} files are as they should be."
+            )
+            return Verdict(words, "bad" if problems else "good", at)
+    return None
+
+
+HANDLERS = [show_system, start_upkeep, verify_store, fetch_bundle]
