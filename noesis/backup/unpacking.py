@@ -15,6 +15,8 @@ from noesis.backup.shelf import ENCRYPTED
 from noesis.backup.values import Manifest
 from noesis.errors import BackupRefused, Cancelled, StoreError
 from noesis.store.generations import Generation, open_as_it_is
+from noesis.store.migrations import upgrade_in_place
+from noesis.store.schema import SCHEMA_VERSION
 from noesis.store.whole import Contents, probe, read_whole
 
 OnRows = Callable[[int], None]
@@ -57,7 +59,10 @@ async def unpack(
         return manifest
 
     manifest = await asyncio.to_thread(work)
-    return Unpacked(manifest, folder / "files" / STORE, folder / "files" / CONTROL)
+    store = folder / "files" / STORE
+    if manifest.schema_version < SCHEMA_VERSION:
+        await upgrade_in_place(store)
+    return Unpacked(manifest, store, folder / "files" / CONTROL)
 
 
 async def examine(unpacked: Unpacked, on_rows: OnRows, cancelled: Cancel) -> Examined:
@@ -79,8 +84,7 @@ async def examine(unpacked: Unpacked, on_rows: OnRows, cancelled: Cancel) -> Exa
     except StoreError as error:
         return Examined(None, {}, {}, (*problems, error.message))
     for name, table in contents.items():
-        expected = manifest.tables.get(name)
-        if expected != table.sum:
+        if not _is_as_told(manifest, name, table):
             problems.append(f"{name} holds other rows than the manifest says.")
         if table.damaged:
             problems.append(f"{len(table.damaged):,} rows of {name} are damaged: their hashes do not fit.")
@@ -88,6 +92,14 @@ async def examine(unpacked: Unpacked, on_rows: OnRows, cancelled: Cancel) -> Exa
         f"A search did not find its own row ({asked})." for asked, found in queries.items() if not found
     ]
     return Examined(generation, contents, queries, tuple(problems))
+
+
+def _is_as_told(manifest: Manifest, name: str, table: Contents) -> bool:
+    """Whether it holds the manifest's rows; rows of an earlier format were written anew and are counted only."""
+    expected = manifest.tables.get(name)
+    if expected is None or manifest.schema_version == SCHEMA_VERSION:
+        return expected == table.sum
+    return expected.rows == len(table.hashes)
 
 
 async def opened(

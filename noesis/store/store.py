@@ -32,6 +32,7 @@ from noesis.store.linking import link_newest
 from noesis.store.live import Live, stamp_of
 from noesis.store.locks import DiskSync, StoreLocks
 from noesis.store.maintenance import TableState, Upkeep
+from noesis.store.migrations import migrate
 from noesis.store.pinned import Pinned, pin
 from noesis.store.recovery import Dropped, sweep
 from noesis.store.siblings import Sibling, clear_leftovers, point_to, previous_of
@@ -86,6 +87,8 @@ class Store:
     ) -> Store:
         """Open the store in a directory (absolute), or make an empty one; `witness` is told of every change.
 
+        Rows of an earlier version's format are written anew first, beside the old ones.
+
         Raises StoreReadOnly, StoreIncompatible or StoreError.  With `despite_damage` an empty stand-in
         takes the place of tables that cannot be read, for a restore alone: `damaged` says so then.
         """
@@ -99,6 +102,7 @@ class Store:
             async with locks.writing():
                 if current_name(directory) is None:
                     await create_generation(directory, _FIRST, now_ms())
+        await migrate(directory, locks, disk, now_ms())
         stamp = stamp_of(directory)
         name = current_name(directory) or _FIRST
         damaged = False
