@@ -36,6 +36,7 @@ def _long_first(items: Iterable[pytest.Item]) -> dict[str, int]:
     return ranks
 
 
+@pytest.hookimpl(trylast=True)  # once those that shall not run are gone
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Order the files by stage, so that no long one is left for the end, when the other worker is idle."""
     if hasattr(config, "workerinput"):
