@@ -14,6 +14,7 @@ from noesis.dashboard import agent_form, charts
 from noesis.dashboard.agent_form import PolicyForm
 from noesis.dashboard.agent_rows import ROLES, agent_rows, token_rows
 from noesis.dashboard.forms import read_form
+from noesis.dashboard.openclaw_commands import openclaw_commands
 from noesis.dashboard.presenters import Row, row
 from noesis.dashboard.rendering import PageRequest, base_url, page, see
 from noesis.errors import InvalidInput, NoesisError, NotFound
@@ -59,13 +60,15 @@ async def make_token(request: PageRequest, noesis: Wired) -> Response[str]:
     except InvalidInput as error:
         return await _agents_page(request, noesis, form, error)
     await noesis.audit.record(request.auth.actor, "token created", token.id)
+    address = base_url(request, https=noesis.settings.secure_cookies)
     return page(
         request,
         "token_made.html",
         here=HERE,
         token=token,
         secret=secret,
-        url=base_url(request, https=noesis.settings.secure_cookies),
+        url=address,
+        openclaw_commands=openclaw_commands(address, secret),
         agent=token.agents[0] if token.role is Role.AGENT else None,
     )
 

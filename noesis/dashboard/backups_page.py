@@ -26,6 +26,7 @@ from noesis.ledger import LIVE, JobArgs, JobFilter
 from noesis.runtime import Noesis
 
 HERE = "backups"
+UNDOABLE = ("restore", "undo", "re-embedding")
 NAMES = ("backup", "verify", "restore", "drill", "snapshot")
 
 _JOBS = 100
@@ -205,9 +206,9 @@ async def _start_restore(noesis: Noesis, args: JobArgs) -> None:
 
 
 def last_restore(noesis: Noesis) -> tuple[str, int] | None:
-    """Whether the store of now came from a restore or an undo that can be undone, and when (ms)."""
+    """What made the store of now, if it can be undone (restore, undo, re-embedding), and when (ms)."""
     info = noesis.store.info
-    if noesis.store.previous is None or info.made_by not in ("restore", "undo"):
+    if noesis.store.previous is None or info.made_by not in UNDOABLE:
         return None
     return info.made_by, info.created_at
 

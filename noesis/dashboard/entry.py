@@ -45,7 +45,7 @@ async def set_up(request: PublicRequest, noesis: Wired) -> Response[str]:
     except InvalidInput as error:
         return page(request, "setup.html", status=400, valid=True, key=key, error=error, least=MIN_PASSWORD)
     await noesis.audit.record(_ACTOR, "password set")
-    return _logged_in(await noesis.admin.new_session(), "/?said=welcome", noesis)
+    return _logged_in(await noesis.admin.new_session(), "/start?said=welcome", noesis)
 
 
 @get("/login", opt=PUBLIC, include_in_schema=False)

@@ -50,6 +50,7 @@ MESSAGES = {
     "brought-in": Message("The backup was looked at and is listed below."),
     "snapshot-started": Message("A snapshot is being taken."),
     "looking-for-duplicates": Message("The memories are being compared; what is found will stand here."),
+    "stored": Message("It is a memory now."),
     "decided": Message("Done."),
     "snapshot-fetched": Message("The snapshot was compared and is listed below as a backup."),
     "retried": Message("Its vector will be tried again in a moment."),

@@ -9,9 +9,9 @@ from noesis.api.plugin_package import PATH
 TOKEN = "nse_…"  # noqa: S105 - where a token goes
 
 
-def openclaw_commands(address: str) -> str:
+def openclaw_commands(address: str, token: str = TOKEN) -> str:
     """What to type where OpenClaw runs: fetch the plugin, install, configure, restart."""
-    settings = json.dumps({"apiUrl": address, "token": TOKEN}, ensure_ascii=False)
+    settings = json.dumps({"apiUrl": address, "token": token}, ensure_ascii=False)
     file = PATH.rpartition("/")[2]
     return "\n".join(
         (

@@ -18,6 +18,7 @@ from noesis.dashboard import (
     searching,
     snapshots_page,
     sources_page,
+    start_page,
     static,
     stats_page,
     system_page,
@@ -39,6 +40,7 @@ PAGES = [
     *snapshots_page.HANDLERS,
     *system_page.HANDLERS,
     *docs_page.HANDLERS,
+    *start_page.HANDLERS,
     *entry.HANDLERS,
 ]
 

@@ -8,6 +8,7 @@ from typing import Any
 import jinja2
 import msgspec
 from litestar import MediaType, Request, Response
+from markupsafe import Markup, escape
 
 from noesis import __version__
 from noesis.dashboard.messages import message_of
@@ -54,8 +55,16 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["coded"] = coded
     environment.globals.update(static=static_address, navigation=NAVIGATION, version=__version__)
     return environment
+
+
+def coded(text: str) -> Markup:
+    """A sentence with what stands between backticks as code."""
+    pieces = [str(escape(piece)) for piece in text.split("`")]
+    told = (f"<code>{piece}</code>" if number % 2 else piece for number, piece in enumerate(pieces))
+    return Markup("".join(told))  # noqa: S704 - every piece was escaped
 
 
 def page(

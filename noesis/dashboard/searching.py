@@ -11,6 +11,7 @@ from litestar.datastructures import State
 
 from noesis.api.access import PAGE, Wired
 from noesis.dashboard import search_form
+from noesis.dashboard.first_steps import are_over
 from noesis.dashboard.presenters import Row, hit_row, row, took
 from noesis.dashboard.rendering import PageRequest, base_url, page
 from noesis.dashboard.search_form import SearchForm
@@ -56,6 +57,7 @@ async def show_search(request: PageRequest, noesis: Wired, state: State) -> Resp
         by_words=search_form.address(form, mode=Mode.KEYWORD.value),
         choices=await _choices(request.auth, noesis, state, {row.agent for row in results.rows}),
         base_url=base_url(request, https=noesis.settings.secure_cookies),
+        in_first_steps=not await are_over(noesis),
     )
 
 

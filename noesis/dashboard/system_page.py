@@ -9,6 +9,7 @@ from litestar import Response, get, post
 
 from noesis.api.access import PAGE, Wired
 from noesis.backup.checking import LIVE as LIVE_STORE
+from noesis.dashboard.backups_page import last_restore
 from noesis.dashboard.job_rows import JobRow, job_row
 from noesis.dashboard.presenters import Moment, moment
 from noesis.dashboard.rendering import PageRequest, page, see
@@ -17,7 +18,8 @@ from noesis.dashboard.stats_page import size
 from noesis.embedding.base import EmbedderIdentity
 from noesis.errors import EmbedderError
 from noesis.health import Part, State
-from noesis.ledger import LIVE, JobFilter
+from noesis.ledger import LIVE, JobArgs, JobFilter
+from noesis.reembedding.operation import MADE_BY
 from noesis.runtime import Noesis
 from noesis.shown_settings import shown_settings
 from noesis.stats import Disk
@@ -56,6 +58,7 @@ async def show_system(request: PageRequest, noesis: Wired) -> Response[str]:
     fresh = await noesis.inflow.scanning.freshness(request.auth)
     settings = shown_settings(noesis.settings)
     embedder, trouble = await _embedder(noesis)
+    restored = last_restore(noesis)
     stats = await noesis.statistics.stats(request.auth)
     return page(
         request,
@@ -67,6 +70,8 @@ async def show_system(request: PageRequest, noesis: Wired) -> Response[str]:
         embedder=embedder,
         embedder_trouble=trouble,
         stored=noesis.store.embedder,
+        standing=await noesis.reembedding.standing(),
+        rolls_back=restored is not None and restored[0] == MADE_BY,
         states=[(name, f"{count:,}") for name, count in stats.active.by_embedding_state.items() if count],
         disk_words=None if stats.disk is None else _disk_words(stats.disk),
         jobs=await _jobs(noesis, now),
@@ -90,6 +95,16 @@ async def verify_store(request: PageRequest, noesis: Wired) -> Response[str]:
     """Look at all of the live store now."""
     await noesis.audit.record(request.auth.actor, "job started", "verify")
     await noesis.jobs.enqueue("verify", key="verify")
+    return see("/system?said=started#work")
+
+
+@post("/system/reembed", opt=PAGE, include_in_schema=False, status_code=200)
+async def start_reembedding(request: PageRequest, noesis: Wired) -> Response[str]:
+    """Start the switch to the embedder of the settings.  Raises Conflict when there is none to make."""
+    await noesis.reembedding.check(force=False)
+    await noesis.audit.record(request.auth.actor, "re-embedding started")
+    args: JobArgs = {"force": False, "actor": request.auth.actor}
+    await noesis.jobs.enqueue("reembed", key="reembed", args=args)
     return see("/system?said=started#work")
 
 
@@ -153,4 +168,4 @@ async def _verdict(noesis: Noesis, now_ms: int) -> Verdict | None:
     return None
 
 
-HANDLERS = [show_system, start_upkeep, verify_store, fetch_bundle]
+HANDLERS = [show_system, start_upkeep, verify_store, start_reembedding, fetch_bundle]

@@ -94,6 +94,10 @@ PAGES: dict[str, Callable[[Window, str], None]] = {
     "mistake": show_mistake,
     "delete": address("/memories/{id}/delete"),
     "docs": address("/docs"),
+    "backups": address("/backups"),
+    "system": address("/system"),
+    "duplicates": address("/inbox/duplicates"),
+    "first steps": address("/start"),
     "nowhere": address("/nowhere"),
     "keys": show_keys,
 }
@@ -127,6 +131,9 @@ def test_the_way_in_is_accessible(chromium: Browser, tmp_path: Path, axe: str) -
         for label in ("Password", "The same again"):
             page.get_by_label(label, exact=True).fill("a long enough sentence")
         page.get_by_role("button", name="Set password").click()
+        page.get_by_role("heading", name="First steps").wait_for()
+        assert_accessible(page, axe)
+        page.get_by_role("button", name="I need no first steps").click()
         page.get_by_role("heading", name="Nothing is remembered yet").wait_for()
         assert_accessible(page, axe)
         page.get_by_role("button", name="Log out").click()

@@ -17,10 +17,10 @@ async def set_up(visitor: httpx.AsyncClient, noesis: Noesis) -> httpx.Response:
 
 async def test_the_link_sets_the_password_and_logs_in(visitor: httpx.AsyncClient, noesis: Noesis) -> None:
     answer = await set_up(visitor, noesis)
-    assert (answer.status_code, answer.headers["location"]) == (303, "/?said=welcome")
-    first = await visitor.get("/?said=welcome")
+    assert (answer.status_code, answer.headers["location"]) == (303, "/start?said=welcome")
+    first = await visitor.get("/start?said=welcome")
     assert "you are logged in" in first.text
-    assert "http://localhost/api/v1/memories" in first.text
+    assert "http://localhost/plugin/openclaw-noesis.tgz" in first.text
 
 
 async def test_the_cookie_is_closed_to_scripts_and_to_other_sites(

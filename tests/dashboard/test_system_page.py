@@ -36,13 +36,20 @@ async def shown(admin: httpx.AsyncClient, address: str = "/system") -> str:
     return html.unescape(" ".join(re.sub(r"<[^>]+>", " ", main).split()))
 
 
+def squeezed(text: str) -> str:
+    """The text without blanks, and without the marks of code."""
+    return re.sub(r"[\s`]+", "", text)
+
+
 async def test_every_check_is_a_sentence_with_what_to_do(admin: httpx.AsyncClient, noesis: Noesis) -> None:
-    page = await shown(admin)
+    page = squeezed(await shown(admin))
     for part in (await noesis.health.report()).parts:
-        assert part.summary in page or part.name == "disk", "what is free changes from moment to moment"
-        assert part.what_to_do in page
+        assert squeezed(part.summary) in page or part.name == "disk", "what is free changes from moment to moment"
+        assert squeezed(part.what_to_do) in page
+    page = await shown(admin)
     assert "No place is followed." in page
     assert "No vector was made yet." in page
+    assert "<code>noesis worker</code>" in (await admin.get("/system")).text
 
 
 async def test_the_model_of_now_and_that_of_the_store_are_told(
@@ -73,6 +80,28 @@ async def test_upkeep_and_verification_are_started_and_the_verdict_is_told(
     result = await HANDLERS["verify"].run(JobContext(noesis, job))
     await noesis.jobs.ledger.finish(job, result, noesis.now_ms())
     assert re.search(r"All 1 rows and \d+ files are as they should be\. just now", await shown(admin))
+
+
+async def test_a_switch_of_models_is_offered_when_it_is_needed_and_can_be_undone(
+    admin: httpx.AsyncClient, noesis: Noesis, embedder: WordEmbedder
+) -> None:
+    await remember(noesis, "The heron comes in the morning.")
+    assert "Make all vectors anew" not in await shown(admin)
+    assert (await admin.post("/system/reembed")).status_code == 409
+    embedder.model = "other words"
+    page = await shown(admin)
+    assert "1 row is to be embedded anew." in page
+    answer = await admin.post("/system/reembed")
+    assert answer.headers["location"] == "/system?said=started#work"
+    assert "Embed everything anew due just now" in await shown(admin)
+    job = await noesis.jobs.ledger.claim({"reembed": 1}, noesis.now_ms())
+    assert job is not None
+    result = await HANDLERS["reembed"].run(JobContext(noesis, job), **job.args)
+    await noesis.jobs.ledger.finish(job, result, noesis.now_ms())
+    page = await shown(admin)
+    assert "the same model" in page
+    assert "Go back to the vectors of before…" in page
+    assert "Go back to the vectors of before?" in await shown(admin, "/backups/undo")
 
 
 class TestWithSecrets:
@@ -136,6 +165,6 @@ async def test_only_who_is_logged_in_sees_and_does_anything(
     for address in ("/system", "/system/support.zip"):
         assert (await visitor.get(address)).headers["location"].startswith("/login")
         assert (await agent.get(address)).status_code == 401
-    for address in ("/system/upkeep", "/system/verify"):
+    for address in ("/system/upkeep", "/system/verify", "/system/reembed"):
         assert (await visitor.post(address)).headers["location"] == "/login"
     assert (await noesis.jobs.list()).jobs == []
