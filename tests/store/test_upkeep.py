@@ -70,7 +70,7 @@ async def search_until(done: asyncio.Event, store: Store) -> int:
         assert len(near[0]) == len(words[0]) == 5
         assert rows >= 10
         count += 1
-        await asyncio.sleep(0.25)
+        await asyncio.sleep(1.0)
     return count
 
 
@@ -95,7 +95,7 @@ async def test_the_disk_stays_bounded_while_many_write_and_search(
     changed = [msgspec.structs.replace(row, priority=row.priority + 1) for row in rows]
     for step, row in enumerate([*rows, *changed]):
         await store.submit(Put(row))
-        if step % 60 == 59 and any(state.due for state in await store.states()):
+        if step % 30 == 29 and any(state.due for state in await store.states()):
             try:
                 await store.maintain()
             except StoreError:
@@ -105,7 +105,7 @@ async def test_the_disk_stays_bounded_while_many_write_and_search(
     await asyncio.sleep(upkeep._PRUNE_SOON.total_seconds() + 0.5)
     await store.maintain(force=True)
     done.set()
-    assert await searches > 3
+    assert await searches >= 3
     fresh = await Store.open(tmp_path / "fresh", now_ms=lambda: NOW)
     await asyncio.gather(*(fresh.submit(Put(row)) for row in changed))
     await fresh.close()
