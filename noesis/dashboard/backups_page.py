@@ -85,7 +85,7 @@ async def undo_restore(request: PageRequest, noesis: Wired) -> Response[str]:
     if last_restore(noesis) is None:
         raise Conflict("There is no restore that could be undone.")
     await noesis.audit.record(request.auth.actor, "undo started")
-    await _start_restore(noesis, {"undo": True, "actor": request.auth.actor})
+    await start_restore(noesis, {"undo": True, "actor": request.auth.actor})
     return see("/backups?said=undo-started")
 
 
@@ -125,7 +125,7 @@ async def restore_backup(request: PageRequest, noesis: Wired, name: FromPath[str
     try:
         if fields.get("confirm", "").strip() != name:
             raise InvalidInput("This is not the backup's name.", field="confirm")
-        await _start_restore(noesis, args)
+        await start_restore(noesis, args)
     except (InvalidInput, Conflict) as error:
         return await _restore_page(request, noesis, name, error)
     await noesis.audit.record(request.auth.actor, "restore started", name)
@@ -198,7 +198,7 @@ async def _restore_page(
     )
 
 
-async def _start_restore(noesis: Noesis, args: JobArgs) -> None:
+async def start_restore(noesis: Noesis, args: JobArgs) -> None:
     """Start it, unless another restore or undo is not over yet.  Raises Conflict."""
     job = await noesis.jobs.enqueue("restore", key="restore", args=args)
     if job.args != dict(args):

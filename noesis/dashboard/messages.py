@@ -46,6 +46,7 @@ MESSAGES = {
     "verify-started": Message("It is being verified; the list tells what was found."),
     "drill-started": Message("The newest backup is being restored beside the store and compared."),
     "restore-started": Message("It is being restored. Everything works until the moment of the change."),
+    "part-started": Message("The part is being brought back."),
     "undo-started": Message("The last restore is being undone; what was written since comes along."),
     "brought-in": Message("The backup was looked at and is listed below."),
     "snapshot-started": Message("A snapshot is being taken."),
