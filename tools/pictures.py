@@ -13,9 +13,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Literal, TypeVar
 
+import msgspec
 from playwright.sync_api import Page, ViewportSize, sync_playwright
 
-from noesis.memory import DAY_MS, MemoryType, NewMemory, Scope
+from noesis.benchmark.labelled import SHIPPED, read
+from noesis.memory import DAY_MS, MemoryType, NewMemory, Role, Scope, SearchQuery
 from noesis.runtime import Noesis, open_runtime
 from noesis.settings import load
 from noesis.turns import Turn
@@ -101,7 +103,8 @@ def walk(page: Page, url: str, data: Path) -> None:
     for label in ("Password", "The same again"):
         page.get_by_label(label, exact=True).fill(PASSWORD)
     page.get_by_role("button", name="Set password").click()
-    page.get_by_role("heading", name="Nothing is remembered yet").wait_for()
+    page.get_by_role("heading", name="First steps").wait_for()
+    take(page, "start")
     ids = beside(data, fill)
     # The first question loads the model; the picture shows what the second one takes.
     for question in ("warm+up", "nightly+backup"):
@@ -123,6 +126,50 @@ def walk(page: Page, url: str, data: Path) -> None:
     page.wait_for_timeout(_READ_WITHIN_MS)
     page.goto(f"{url}/sources")
     take(page, "sources")
+
+
+def oversee(page: Page, url: str, data: Path) -> None:
+    """The pages that tell of everything, once there is something to tell."""
+    beside(data, live)
+    page.goto(f"{url}/backups")
+    page.get_by_role("button", name="Make a backup").first.click()
+    page.wait_for_timeout(_READ_WITHIN_MS)
+    for name, path in (
+        ("agent", "/agents/planner?prompt=how+many+backups+do+we+keep"),
+        ("agents", "/agents"),
+        ("stats", "/stats"),
+        ("archive", "/archive"),
+        ("activity", "/activity"),
+        ("backups", "/backups"),
+        ("system", "/system"),
+    ):
+        page.goto(f"{url}{path}")
+        take(page, name)
+    take(page, "system-dark", "dark")
+
+
+async def live(noesis: Noesis) -> None:
+    """Months of memories, some of which are over, and the marks that use leaves."""
+    for agent, conversation in zip(("planner", "coder", "writer"), read(SHIPPED), strict=False):
+        news = [memory.new() for memory in conversation.memories]
+        last = max(new.created_at or 0 for new in news)
+        moved = noesis.now_ms() - last
+        await noesis.indexing.index_many(
+            Scope(agent=agent),
+            [
+                msgspec.structs.replace(
+                    new, created_at=(new.created_at or last) + moved, ttl_days=1e-7 if number % 9 == 0 else 0
+                )
+                for number, new in enumerate(news)
+            ],
+        )
+    await noesis.retention.cleaning.run(None, confirm=True)
+    await noesis.tokens.create(Role.GATEWAY, ["*"], "gateway on the NAS")
+    for question in ("backups", "what does Mira want?", "tests"):
+        found = await noesis.search.search(Scope(agent="planner"), SearchQuery(text=question))
+        noesis.uses.note([hit.memory.id for hit in found.hits], "search")
+        noesis.latencies.note(found.timings.total)
+    await noesis.activity.record("import", "Imported 812 memories of notes.ndjson; 3 were known already.")
 
 
 async def flow_in(noesis: Noesis, notes: Path) -> None:
@@ -149,6 +196,7 @@ def main() -> None:
         page = browser.new_page(viewport=SIZE, device_scale_factor=2)
         with process("up", data, NOESIS_EMBEDDER="local") as server:
             walk(page, server.url, data)
+            oversee(page, server.url, data)
         browser.close()
 
 
