@@ -21,8 +21,8 @@ from noesis.vectors import Vectors
 from noesis.word_statistics import WordCounts
 
 FIRST = 10
-_QUESTIONS = 20
-_MEMORIES = 30
+_QUESTIONS = 10
+_MEMORIES = 20
 _QUESTION_CHARS = 300
 _EVERYTHING = Scope(None, Role.ADMIN, actor="re-embedding")
 

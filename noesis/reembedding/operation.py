@@ -9,6 +9,7 @@ from collections.abc import Callable
 import msgspec
 
 from noesis.backup import marks
+from noesis.backup.archive import check_room
 from noesis.crash_points import crash_point
 from noesis.embedding.base import EmbedderIdentity
 from noesis.errors import Conflict, EmbedderError
@@ -69,6 +70,21 @@ class Reembedding:
             ready=await asyncio.to_thread(journals.made_so_far, self._folder, identity) if needed else 0,
         )
 
+    async def look(self) -> str | None:
+        """What to say at the start of a switch that is needed, or None.
+
+        What one has made that nobody needs any more, since the former model is back, goes.
+        """
+        if self._store.embedder is None:
+            return None
+        await self._vectors.look()
+        if self._vectors.is_other_model:
+            return self._vectors.trouble
+        left = journals.made_for(self._folder)
+        if self._vectors.trouble is None and left not in (None, self._store.embedder):
+            await asyncio.to_thread(journals.remove, self._folder)
+        return None
+
     async def check(self, *, force: bool) -> None:
         """Raise Conflict when there is nothing to switch; an embedder that is away is the run's matter."""
         found = await self.standing()
@@ -117,6 +133,7 @@ class Reembedding:
         self, identity: EmbedderIdentity, journal: Journal, made_for: str, tell: Tell, cancelled: Cancel
     ) -> Reembedded:
         kept = len(journal)
+        await self._check_room(identity, journal)
         texts = Texts(self._vectors.embedder, journal, cancelled)
         for _ in range(_ROUNDS):
             if await texts.embed_all(self._store, tell) <= _FEW:
@@ -143,6 +160,13 @@ class Reembedding:
             crash_point("reembed: after the swap")
         told = await self._told(self._store.live, compared)
         return msgspec.structs.replace(told, embedded=texts.embedded, kept=kept, caught_up=building.caught_up)
+
+    async def _check_room(self, identity: EmbedderIdentity, journal: Journal) -> None:
+        """Raise StoreFull unless there is room for the vectors still to be made and for a second generation."""
+        rows = await self._count(EVERYTHING)
+        vectors = max(0, rows - len(journal)) * journal.size + rows * 4 * identity.dimension
+        texts = sum(state.bytes for state in await self._store.states())
+        await asyncio.to_thread(check_room, self._store.place, vectors + texts)
 
     async def _told(self, live: Generation, compared: Compared | None = None) -> Reembedded:
         embedder = self._store.embedder

@@ -35,11 +35,9 @@ async def reembed(context: JobContext, force: bool = False, actor: str = "") -> 
 
 async def say_if_needed(noesis: Noesis) -> None:
     """Tell at the start that the embedder is not the one whose vectors the store holds."""
-    if noesis.store.embedder is None:
-        return
-    await noesis.vectors.look()
-    if noesis.vectors.is_other_model and noesis.vectors.trouble is not None:
-        await noesis.activity.record(JOB, noesis.vectors.trouble, level="warning")
+    needed = await noesis.reembedding.look()
+    if needed is not None:
+        await noesis.activity.record(JOB, needed, level="warning")
 
 
 HANDLERS = {JOB: Handler(run=reembed, timeout_s=14 * 24 * 3600.0, max_attempts=20, concurrency=1)}

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from noesis.editing import Edit
 from noesis.embedding.base import EmbeddingFailure
-from noesis.errors import Cancelled, Conflict, EmbedderMismatch, EmbedderUnavailable, StoreBusy
+from noesis.errors import Cancelled, Conflict, EmbedderMismatch, EmbedderUnavailable, StoreBusy, StoreFull
 from noesis.memory import Mode, NewMemory
 from noesis.store import Store
 from noesis.store.filters import EVERYTHING
@@ -262,3 +264,31 @@ async def test_only_one_switch_is_made_at_a_time(tmp_path: Path) -> None:
                 await switch(two.noesis, "another")
         slow.go.set()
         assert (await switched).rows == 70
+
+
+async def test_what_an_unfinished_switch_made_goes_when_the_former_model_is_back(tmp_path: Path) -> None:
+    async with running(tmp_path / "d") as first:
+        await fill(first.noesis, range(70))
+    other = WordEmbedder(32, "other")
+    async with running(tmp_path / "d", embedder=other) as second:
+        operation = switching(second.noesis)
+        with pytest.raises(Cancelled):
+            await operation.run(
+                made_for="a", force=False, tell=lambda _done, _total: None, cancelled=lambda: bool(other.seen)
+            )
+        assert await operation.look() is not None
+        assert (await operation.standing()).ready == 64
+    async with running(tmp_path / "d") as third:
+        assert await switching(third.noesis).look() is None
+        assert not (third.noesis.store.place / "reembedding").exists()
+
+
+async def test_without_room_nothing_is_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with running(tmp_path / "d") as first:
+        await fill(first.noesis, range(3))
+    other = WordEmbedder(32, "other")
+    monkeypatch.setattr(shutil, "disk_usage", lambda _path: SimpleNamespace(free=0))
+    async with running(tmp_path / "d", embedder=other) as second:
+        with pytest.raises(StoreFull):
+            await switch(second.noesis)
+        assert other.seen == []
