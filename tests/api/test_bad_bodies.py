@@ -58,12 +58,17 @@ class JsonRoute(msgspec.Struct, frozen=True):
 
     def base(self) -> dict[str, Any]:
         """A body with nothing but the required fields."""
-        return {name: self.sample(self.fields[name]) for name in self.schema.get("required", ())}
+        found: dict[str, Any] = self.sample(self.schema)
+        return found
 
     def sample(self, schema: Schema) -> Any:
         schema = self.resolved(schema)
         if "enum" in schema:
             return schema["enum"][-1]
+        if schema["type"] == "object":
+            return {name: self.sample(schema["properties"][name]) for name in schema.get("required", ())}
+        if schema["type"] == "array":
+            return [self.sample(schema["items"])]
         return {"string": "some words", "boolean": True}[schema["type"]]
 
     def resolved(self, schema: Schema) -> Schema:
