@@ -47,7 +47,8 @@ def explain_validation(message: str) -> tuple[str, str | None]:
         field = f"{field}.{name}" if field else name
         problem = "There is no such field"
     elif problem.startswith("Object missing required field"):
-        field = problem.split("`")[1]
+        name = problem.split("`")[1]
+        field = f"{field}.{name}" if field else name
         problem = "This field is required"
     elif problem.startswith("Invalid enum value"):
         problem = "This is not one of the allowed values"
