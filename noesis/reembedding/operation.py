@@ -89,7 +89,7 @@ class Reembedding:
         """Raise Conflict when there is nothing to switch; an embedder that is away is the run's matter."""
         found = await self.standing()
         if found.stored is None or found.embedder is not None:
-            _refuse_needless(found.stored, found.embedder, force=force)
+            self._refuse_needless(found.stored, found.embedder, force=force)
 
     async def run(self, *, made_for: str, force: bool, tell: Tell, cancelled: Cancel) -> Reembedded:
         """Embed every row anew and swap the result in; searches go on with the old vectors until then.
@@ -126,8 +126,27 @@ class Reembedding:
         await self._vectors.embedder.ensure_model()
         identity = await self._vectors.embedder.identity()
         await self._store.live.follow()
-        _refuse_needless(self._store.embedder, identity, force=force)
+        self._refuse_needless(self._store.embedder, identity, force=force)
         return identity
+
+    def _refuse_needless(
+        self, stored: EmbedderIdentity | None, identity: EmbedderIdentity | None, *, force: bool
+    ) -> None:
+        if stored is None:
+            raise Conflict(
+                "The store has no vectors yet: they are made by the embedder of the settings anyway."
+            )
+        if stored != identity:
+            return
+        if self._vectors.is_other_model:
+            raise Conflict(
+                f"{stored.model} was replaced by another model while this process ran: start Noesis anew, then switch."
+            )
+        if not force:
+            raise Conflict(
+                f"The store's vectors are of {stored.model} already, and so is the embedder: there is nothing to"
+                " switch. To make them all anew nevertheless, force it."
+            )
 
     async def _switch(
         self, identity: EmbedderIdentity, journal: Journal, made_for: str, tell: Tell, cancelled: Cancel
@@ -184,18 +203,6 @@ class Reembedding:
 
     async def _count(self, condition: Condition) -> int:
         return await self._store.active.count(condition) + await self._store.archive.count(condition)
-
-
-def _refuse_needless(
-    stored: EmbedderIdentity | None, identity: EmbedderIdentity | None, *, force: bool
-) -> None:
-    if stored is None:
-        raise Conflict("The store has no vectors yet: they are made by the embedder of the settings anyway.")
-    if stored == identity and not force:
-        raise Conflict(
-            f"The store's vectors are of {stored.model} already, and so is the embedder: there is nothing to"
-            " switch. To make them all anew nevertheless, force it."
-        )
 
 
 def _sentence(stored: EmbedderIdentity | None, identity: EmbedderIdentity | None, trouble: str) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from noesis.editing import Edit
-from noesis.embedding.base import EmbeddingFailure
+from noesis.embedding.base import EmbeddingFailure, Vector
 from noesis.errors import Cancelled, Conflict, EmbedderMismatch, EmbedderUnavailable, StoreBusy, StoreFull
 from noesis.memory import Mode, NewMemory
 from noesis.store import Store
@@ -292,3 +292,17 @@ async def test_without_room_nothing_is_begun(tmp_path: Path, monkeypatch: pytest
         with pytest.raises(StoreFull):
             await switch(second.noesis)
         assert other.seen == []
+
+
+async def test_a_model_that_was_exchanged_under_a_running_process_needs_a_new_start(tmp_path: Path) -> None:
+    class Exchanged(WordEmbedder):
+        """As Ollama's embedder is: who it was is kept, and whatever it is asked fails."""
+
+        async def embed_query(self, text: str) -> Vector:
+            raise EmbedderMismatch("The model words was replaced.")
+
+    async with running(tmp_path / "d", embedder=Exchanged()) as product:
+        await fill(product.noesis, range(3))
+        await found(product.noesis, text(1))
+        with pytest.raises(Conflict, match="start Noesis anew"):
+            await switch(product.noesis, force=True)
