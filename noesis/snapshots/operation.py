@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import os
+import re
 import shutil
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -16,7 +17,7 @@ import msgspec
 
 from noesis.backup.values import Backup, Manifest
 from noesis.control import Control
-from noesis.errors import Conflict, NoesisError
+from noesis.errors import Conflict, InvalidInput, NoesisError
 from noesis.settings import Settings
 from noesis.snapshots.git import TIMEOUT_S, Git, GitFailed
 from noesis.snapshots.remote import Remote, remote_of
@@ -38,6 +39,8 @@ class Contents(Protocol):
         ...
 
 
+# Anything else could be read by Git as an option or as another kind of name.
+_COMMIT = re.compile(r"[0-9a-f]{7,40}")
 _STATE = "snapshot_state"
 _STEPS = 4
 
@@ -133,6 +136,8 @@ class Snapshots:
 
         Raises Conflict when no remote is set, SnapshotFailed.
         """
+        if commit is not None and not _COMMIT.fullmatch(commit):
+            raise InvalidInput("A commit is named by 7 to 40 hexadecimal digits.", field="commit")
         remote = self.remote
         if remote is None:
             raise Conflict("No remote is set: name it in NOESIS_GIT_LFS_REPO.")

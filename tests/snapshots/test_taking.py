@@ -13,7 +13,7 @@ import pytest
 
 from noesis.backup.values import Backup, Manifest
 from noesis.control import Control
-from noesis.errors import Conflict, SettingsError, SnapshotFailed
+from noesis.errors import Conflict, InvalidInput, SettingsError, SnapshotFailed
 from noesis.runtime import open_control
 from noesis.settings import Settings
 from noesis.snapshots.operation import Snapshots
@@ -364,3 +364,13 @@ async def test_an_address_with_a_password_is_refused(opened: Opened) -> None:
     with pytest.raises(SettingsError) as caught:
         await snapshots.take(quiet)
     assert "hunter2" not in caught.value.message
+
+
+@pytest.mark.parametrize("commit", ["--help", "HEAD", "main", "0123", "../x", "0" * 41, "ABCDEF0", ""])
+async def test_a_commit_is_named_by_its_digits_alone(tmp_path: Path, opened: Opened, commit: str) -> None:
+    snapshots = opened(bare(tmp_path / "remote.git"))
+    with pytest.raises(InvalidInput):
+        await snapshots.fetch(commit)
+    with pytest.raises(InvalidInput):
+        await snapshots.clone(tmp_path / "back", commit)
+    assert not (tmp_path / "back").exists()
