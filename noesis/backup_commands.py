@@ -56,7 +56,9 @@ def backup_command(new_key: Path | None, data: Path | None, json_output: bool) -
             ),
         )
         return
-    found = _run(data, lambda work: work.create(tell=_tell), lambda client: run_job(client, "/api/v1/backups"))
+    found = _run(
+        data, lambda work: work.create(tell=_tell), lambda client: run_job(client, "/api/v1/backups")
+    )
     out(
         found,
         json_output,

@@ -84,7 +84,14 @@ def build_app(settings: Settings, runtime: AbstractAsyncContextManager[Noesis]) 
             yield
 
     app = Litestar(
-        route_handlers=[Router("/api/v1", route_handlers=ROUTES), *system.HANDLERS, *mcp.HANDLERS, *metrics.HANDLERS, *plugin_package.HANDLERS, *pages.HANDLERS],
+        route_handlers=[
+            Router("/api/v1", route_handlers=ROUTES),
+            *system.HANDLERS,
+            *mcp.HANDLERS,
+            *metrics.HANDLERS,
+            *plugin_package.HANDLERS,
+            *pages.HANDLERS,
+        ],
         guards=[authorise],
         dependencies={"noesis": Provide(provide_noesis, sync_to_thread=False)},
         exception_handlers={**HANDLERS, **pages.ERROR_HANDLERS},

@@ -185,7 +185,13 @@ def crons(settings: Settings) -> tuple[Cron, ...]:
     looking = Cron(
         name="scan_all", job="scan_all", key="scan_all", every_ms=settings.scan_minutes * MINUTE_MS
     )
-    return (*_CRONS, looking, *_cleaning(settings), *backup_jobs.crons(settings), *snapshot_jobs.crons(settings))
+    return (
+        *_CRONS,
+        looking,
+        *_cleaning(settings),
+        *backup_jobs.crons(settings),
+        *snapshot_jobs.crons(settings),
+    )
 
 
 def _cleaning(settings: Settings) -> tuple[Cron, ...]:

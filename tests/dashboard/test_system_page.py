@@ -44,7 +44,9 @@ def squeezed(text: str) -> str:
 async def test_every_check_is_a_sentence_with_what_to_do(admin: httpx.AsyncClient, noesis: Noesis) -> None:
     page = squeezed(await shown(admin))
     for part in (await noesis.health.report()).parts:
-        assert squeezed(part.summary) in page or part.name == "disk", "what is free changes from moment to moment"
+        assert squeezed(part.summary) in page or part.name == "disk", (
+            "what is free changes from moment to moment"
+        )
         assert squeezed(part.what_to_do) in page
     page = await shown(admin)
     assert "No place is followed." in page

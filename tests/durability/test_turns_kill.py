@@ -45,8 +45,8 @@ async def test_every_turn_that_was_accepted_is_there_once(tmp_path: Path) -> Non
         waiting = await intake.waiting()
         assert len(waiting) == TURNS
         # A host that did not hear the answer sends it again.
-        client = product.client(token, "alpha")
-        again = await client.post("/api/v1/context/turns", json=turn(0))
+        host = product.client(token, "alpha")
+        again = await host.post("/api/v1/context/turns", json=turn(0))
         assert again.json() == {"accepted": 0, "duplicate": True}
         # Killed after it was stored and before that was noted: the second run adds nothing.
         for turn_id in (*waiting, *waiting):

@@ -98,10 +98,10 @@ async def test_another_agents_archive_is_seen_only_by_who_may_read_across(
     product: Product, alpha: httpx.AsyncClient, beta: httpx.AsyncClient, admin: httpx.AsyncClient
 ) -> None:
     stored = await archived(product, alpha, "alpha's old locker 3300")
-    nothing = {"memories": [], "cursor": None, "months": {}, "types": {}}
+    nothing: dict[str, Any] = {"memories": [], "cursor": None, "months": {}, "types": {}}
     assert await shelf(beta) == nothing
-    for params in ({"agent_id": "alpha"}, {"cross_agent": True}, {"agent_id": "alpha", "cross_agent": True}):
-        assert (await beta.get(ARCHIVE, params=params)).status_code == 403
+    for params in ("agent_id=alpha", "cross_agent=true", "agent_id=alpha&cross_agent=true"):
+        assert (await beta.get(f"{ARCHIVE}?{params}")).status_code == 403
     assert outcomes(await restore(beta, stored)) == ["not_found"]
     assert (await get(alpha, stored))["archived"]
     assert (await beta.get(f"{ARCHIVE}/expiring")).json()["memories"] == []
