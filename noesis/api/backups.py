@@ -12,6 +12,7 @@ from litestar.params import FromPath, FromQuery, JSONBody
 from litestar.response import File
 
 from noesis.api.access import ADMIN, GATEWAY, Wired
+from noesis.api.described import also
 from noesis.api.jobs import JobStarted, started
 from noesis.api.memories import ApiRequest
 from noesis.api.views import named_agent
@@ -126,7 +127,14 @@ async def verify_store(noesis: Wired) -> JobStarted:
     return started(await noesis.jobs.enqueue("verify", key="verify"))
 
 
-@post("/backups/{name:str}/restore", opt=ADMIN, status_code=200, tags=["backups"], summary="Restore a backup")
+@post(
+    "/backups/{name:str}/restore",
+    opt=ADMIN,
+    status_code=200,
+    tags=["backups"],
+    summary="Restore a backup",
+    responses={202: also(RestoreAnswer, "The job that was started.")},
+)
 async def restore_backup(
     request: ApiRequest, noesis: Wired, name: FromPath[str], data: JSONBody[RestoreRequest]
 ) -> Response[RestoreAnswer]:

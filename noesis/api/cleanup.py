@@ -7,6 +7,7 @@ from litestar import Response, post
 from litestar.params import FromQuery
 
 from noesis.api.access import GATEWAY, Wired
+from noesis.api.described import also
 from noesis.api.memories import ApiRequest
 from noesis.cleaning import Plan
 
@@ -20,7 +21,14 @@ class CleanupAnswer(msgspec.Struct, frozen=True):
     job_id: str | None = None
 
 
-@post("/cleanup", opt=GATEWAY, status_code=202, tags=["archive"], summary="Archive what has expired")
+@post(
+    "/cleanup",
+    opt=GATEWAY,
+    status_code=202,
+    tags=["archive"],
+    summary="Archive what has expired",
+    responses={200: also(CleanupAnswer, "What a cleanup would do.")},
+)
 async def cleanup(
     request: ApiRequest, noesis: Wired, plan: FromQuery[bool] = False, confirm: FromQuery[bool] = False
 ) -> Response[CleanupAnswer]:

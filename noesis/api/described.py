@@ -36,8 +36,14 @@ class Described(ReceiveRoutePlugin):
         """Note the problem document with every handler of the route."""
         for handler in getattr(route, "route_handlers", ()):
             if isinstance(handler, HTTPRouteHandler):
-                handler.responses = {_INVALID: _problem("A value is wrong; `field` names it.")}
+                problem = _problem("A value is wrong; `field` names it.")
+                handler.responses = {**(handler.responses or {}), _INVALID: problem}
                 handler.operation_class = _Operation
+
+
+def also(model: type[msgspec.Struct], description: str) -> ResponseSpec:
+    """An answer with another status than the usual one, for the description of a route."""
+    return ResponseSpec(model, description=description, generate_examples=False)
 
 
 def _problem(description: str) -> ResponseSpec:

@@ -12,6 +12,7 @@ from litestar import Response, delete, get, post
 from litestar.params import FromPath, FromQuery, JSONBody
 
 from noesis.api.access import GATEWAY, Wired
+from noesis.api.described import also
 from noesis.api.jobs import JobView, job_view
 from noesis.api.memories import ApiRequest
 from noesis.api.views import named_agent
@@ -53,7 +54,14 @@ class ImportAnswer(msgspec.Struct, frozen=True):
     upload: str | None = None
 
 
-@post("/imports", opt=GATEWAY, status_code=200, tags=["imports"], summary="Plan or start an import")
+@post(
+    "/imports",
+    opt=GATEWAY,
+    status_code=200,
+    tags=["imports"],
+    summary="Plan or start an import",
+    responses={202: also(ImportAnswer, "The job that was started.")},
+)
 async def start_import(
     request: ApiRequest, noesis: Wired, data: JSONBody[ImportRequest]
 ) -> Response[ImportAnswer]:

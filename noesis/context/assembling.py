@@ -36,6 +36,9 @@ _KEY = "context_key"
 _FOR_RECALL = 0.9
 """The part of the deadline within which the store must have answered."""
 
+_ABSURD_MS = 86_400_000
+"""A longer wait than a day is a mistake, not a wish."""
+
 LATE = "The store did not answer in time."
 
 
@@ -71,6 +74,8 @@ class Assembling:
             raise InvalidInput(
                 f"token_budget must be a whole number from 0 to {LARGEST_BUDGET:,}.", field="token_budget"
             )
+        if occasion.deadline_ms is not None and not 0 <= occasion.deadline_ms <= _ABSURD_MS:
+            raise InvalidInput("deadline_ms must be a whole number of milliseconds.", field="deadline_ms")
         left_out: Counter[str] = Counter()
         standing, recall = await self._found(scope, occasion, left_out)
         before = self._shown.before(agent, session)

@@ -12,6 +12,8 @@ import msgspec
 import pytest
 from litestar import Litestar
 
+from noesis.api.app import MAX_BODY_BYTES
+from noesis.api.context import MAX_TURN_BYTES
 from noesis.store.filters import EVERYTHING
 from tests.api.conftest import Secrets
 from tests.api.wire import Header, Reply, bearer, filled, send
@@ -210,8 +212,9 @@ async def test_an_unknown_field_is_refused_by_its_name(
             body = json.dumps(route.base() | {name: CANARY}).encode()
             reply = await send(app, route.method, route.path, headers=sender(app, secrets), body=[body])
             assert assert_refused(reply, body)["field"] == name
-        reply = await send(app, route.method, route.path, headers=sender(app, secrets), body=[b"{}"])
+        # A route without required fields does what it is for.
         if route.base():
+            reply = await send(app, route.method, route.path, headers=sender(app, secrets), body=[b"{}"])
             assert assert_refused(reply, b"{}")["field"] in route.base()
     assert await Unchanged(full).state() == before
 
@@ -287,13 +290,14 @@ async def test_a_body_over_the_limit_is_413_whether_or_not_it_says_so(
 ) -> None:
     before = await Unchanged(full).state()
     piece = b"x" * (64 << 10)
-    pieces = [b'{"text": "', *[piece] * 40, b'"}']
-    length = ("content-length", str(sum(map(len, pieces))))
     for route in json_routes(app):
+        most = MAX_TURN_BYTES if route.path.endswith("/context/turns") else MAX_BODY_BYTES
+        pieces = [b'{"text": "', *[piece] * (most // len(piece) + 8), b'"}']
+        length = ("content-length", str(sum(map(len, pieces))))
         for headers in (sender(app, secrets), [*sender(app, secrets), length]):
             reply = await send(app, route.method, route.path, headers=headers, body=pieces)
             assert (route.path, reply.status) == (route.path, 413)
-            assert reply.reads <= 34
+            assert reply.reads <= most // len(piece) + 2
     assert await Unchanged(full).state() == before
 
 
