@@ -24,7 +24,8 @@ from noesis.api.views import (
     memory_view,
     named_agent,
 )
-from noesis.memory import MemoryFilter, MemoryType, Scope, to_ms
+from noesis.memory import Memory, MemoryFilter, MemoryType, Scope, to_ms
+from noesis.runtime import Noesis
 
 ApiRequest = Request[Any, Scope, Any]
 
@@ -90,12 +91,16 @@ async def list_memories(
     return PageView([memory_view(memory) for memory in page.memories], page.cursor)
 
 
+async def _shown(noesis: Noesis, memory: Memory) -> MemoryView:
+    """One memory with the one that replaces it."""
+    replaced = await noesis.superseding.replaced_by([memory.id])
+    return memory_view(memory, replaced.get(memory.id))
+
+
 @get("/memories/{memory_id:str}", summary="One memory", tags=["memories"])
 async def get_memory(request: ApiRequest, noesis: Wired, memory_id: FromPath[str]) -> MemoryView:
     """One memory, whole, from the active table or the archive."""
-    memory = await noesis.browsing.get(request.auth, memory_id)
-    replaced = await noesis.superseding.replaced_by([memory_id])
-    return memory_view(memory, replaced.get(memory_id))
+    return await _shown(noesis, await noesis.browsing.get(request.auth, memory_id))
 
 
 @patch("/memories/{memory_id:str}", summary="Correct a memory", tags=["memories"], guards=[counts_as_write])
@@ -103,7 +108,7 @@ async def patch_memory(
     request: ApiRequest, noesis: Wired, memory_id: FromPath[str], data: JSONBody[PatchRequest]
 ) -> MemoryView:
     """Change text, type, priority, tags or TTL; the id and the time of creation stay."""
-    return memory_view(await noesis.editing.edit(request.auth, memory_id, data.to_edit()))
+    return await _shown(noesis, await noesis.editing.edit(request.auth, memory_id, data.to_edit()))
 
 
 @delete(
@@ -115,7 +120,7 @@ async def patch_memory(
 )
 async def delete_memory(request: ApiRequest, noesis: Wired, memory_id: FromPath[str]) -> MemoryView:
     """Take a memory out of every answer; it can be brought back."""
-    return memory_view(await noesis.editing.delete(request.auth, memory_id))
+    return await _shown(noesis, await noesis.editing.delete(request.auth, memory_id))
 
 
 @post(
@@ -127,7 +132,7 @@ async def delete_memory(request: ApiRequest, noesis: Wired, memory_id: FromPath[
 )
 async def undelete_memory(request: ApiRequest, noesis: Wired, memory_id: FromPath[str]) -> MemoryView:
     """Bring a deleted memory back."""
-    return memory_view(await noesis.editing.undelete(request.auth, memory_id))
+    return await _shown(noesis, await noesis.editing.undelete(request.auth, memory_id))
 
 
 @post(

@@ -12,7 +12,7 @@ from noesis.store import maintenance
 from noesis.worker.runner import Runner
 from noesis.worker.tasks import HANDLERS
 from tests.store.test_upkeep import Broken
-from tests.support import Product
+from tests.support import Clock, Product
 
 
 async def run_upkeep(noesis: Noesis) -> None:
@@ -26,7 +26,7 @@ async def run_upkeep(noesis: Noesis) -> None:
 
 
 async def test_a_failed_upkeep_is_seen_in_the_health_until_one_succeeds(
-    product: Product, monkeypatch: pytest.MonkeyPatch
+    product: Product, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     noesis = product.noesis
 
@@ -43,7 +43,9 @@ async def test_a_failed_upkeep_is_seen_in_the_health_until_one_succeeds(
     state, summary = await part()
     assert state == "degraded"
     assert "The last upkeep failed: The store could not be written" in summary
+    clock.advance(seconds=1)
     await noesis.jobs.enqueue("upkeep", key="waiting")
     assert (await part())[0] == "degraded"
+    clock.advance(seconds=1)
     await run_upkeep(noesis)
     assert (await part())[0] == "ok"
