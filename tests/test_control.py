@@ -8,6 +8,7 @@ from pathlib import Path
 import sqlalchemy as sa
 
 from noesis.agents import Agents, Policy
+from noesis.agents import agents as table
 from noesis.control import Control, sqlite_url
 
 
@@ -28,5 +29,6 @@ async def test_a_column_that_came_since_is_added_and_what_was_there_stays(tmp_pa
     columns = await again.read(
         lambda connection: [each["name"] for each in sa.inspect(connection).get_columns("agents")]
     )
-    assert columns == ["name", "may_read_across", "updated_at", "redaction"]
+    # Once each, however often it is opened.
+    assert sorted(columns) == sorted(table.c.keys())
     again.close()
