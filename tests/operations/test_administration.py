@@ -72,7 +72,12 @@ async def test_an_agent_is_listed_with_what_it_has_and_may(
     await archive(product, (await index(alpha, "two"))["id"])
     await index(beta, "three")
     reply = await admin.patch("/api/v1/agents/Gamma", json={"may_read_across": True})
-    rest: dict[str, object] = {"redaction": None, "ttl_days": {}, "max_memories": None, "writes_per_minute": None}
+    rest: dict[str, object] = {
+        "redaction": None,
+        "ttl_days": {},
+        "max_memories": None,
+        "writes_per_minute": None,
+    }
     policy = {"agent": "gamma", "may_read_across": True, **rest}
     assert (reply.status_code, reply.json()) == (200, policy)
     reply = await admin.patch("/api/v1/agents/gamma", json={"redaction": "block"})
