@@ -26,7 +26,7 @@ def commands(
 
 
 COMMANDS = dict(commands(main))
-SERVERS = {("up",), ("api",), ("worker",)}
+SERVERS = {("mcp",), ("up",), ("api",), ("worker",)}
 
 
 @pytest.mark.parametrize("name", COMMANDS, ids=" ".join)

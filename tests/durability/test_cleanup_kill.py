@@ -36,7 +36,7 @@ async def main(directory, now, what, *ids):
         if what == "clean":
             await product.noesis.retention.cleaning.run(None, confirm=True)
         else:
-            await product.noesis.retention.archiving.restore(Scope("alpha"), ids)
+            await product.noesis.retention.archiving.restore(Scope("alpha"), ids, ttl_days=1)
 
 asyncio.run(main(*sys.argv[1:]))
 """
