@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import sys
 import uuid
@@ -17,6 +16,7 @@ import msgspec
 from noesis.client import Client, open_client
 from noesis.commands import as_json, out, quoted
 from noesis.errors import Conflict, InvalidInput, NoesisError
+from noesis.job_watching import run_job, tell_megabytes
 from noesis.settings import Settings, load
 from noesis.shown import show_table
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from noesis.backup.values import Wanted
 
 _DATA = click.option("--data", type=Path, help="Directory of the store (NOESIS_DATA).")
-_LOOK_EVERY_S = 0.3
 _PIECE = 1 << 20
 
 
@@ -57,7 +56,7 @@ def backup_command(new_key: Path | None, data: Path | None, json_output: bool) -
         )
         return
     found = _run(
-        data, lambda work: work.create(tell=_tell), lambda client: run_job(client, "/api/v1/backups")
+        data, lambda work: work.create(tell=tell_megabytes), lambda client: _job(client, "/api/v1/backups")
     )
     out(
         found,
@@ -104,13 +103,15 @@ def verify_command(backup: str | None, data: Path | None, json_output: bool) -> 
 
     async def here(work: Backups) -> Any:
         if backup is None:
-            return await work.verify_live(_tell)
+            return await work.verify_live(tell_megabytes)
         file = _file_of(backup)
-        return await (work.verify(backup, _tell) if file is None else work.verify_file(file, _tell))
+        return await (
+            work.verify(backup, tell_megabytes) if file is None else work.verify_file(file, tell_megabytes)
+        )
 
     async def there(client: Client) -> Any:
         path = "/api/v1/verify" if backup is None else f"/api/v1/backups/{quoted(backup)}/verify"
-        return await run_job(client, path)
+        return await _job(client, path)
 
     found = _run(data, here, there)
     out(found, json_output, _show_verified)
@@ -167,7 +168,7 @@ def undo_command(data: Path | None, json_output: bool) -> None:
     found = _run(
         data,
         lambda work: work.undo(made_for=uuid.uuid4().hex),
-        lambda client: run_job(client, "/api/v1/restore/undo"),
+        lambda client: _job(client, "/api/v1/restore/undo"),
     )
     out(found, json_output, _show_restored)
 
@@ -205,7 +206,7 @@ async def _look(settings: Settings, backup: str, part: dict[str, Any], *, despit
         wanted = _wanted(part)
         path = _file_of(backup) or work.shelf.path(backup)
         if wanted.whole:
-            return {"preview": await work.preview(path, _tell)}
+            return {"preview": await work.preview(path, tell_megabytes)}
         return {"memories": await work.beside(path, wanted)}
 
     async def there(client: Client) -> Any:
@@ -220,19 +221,19 @@ async def _restore(settings: Settings, backup: str, asked: dict[str, Any]) -> An
         wanted = _wanted(asked)
         path = _file_of(backup) or work.shelf.path(backup)
         if not wanted.whole:
-            return await work.bring(path, wanted, "command line", _tell)
+            return await work.bring(path, wanted, "command line", tell_megabytes)
         return await work.restore(
             path,
             made_for=uuid.uuid4().hex,
             safety_backup=asked["safety_backup"],
             foreign=asked["foreign"],
-            tell=_tell,
+            tell=tell_megabytes,
         )
 
     async def there(client: Client) -> Any:
         name = await _sent(client, backup)
         path = f"/api/v1/backups/{quoted(name)}/restore"
-        return await run_job(client, path, {"confirm": name, **asked})
+        return await _job(client, path, {"confirm": name, **asked})
 
     despite = not asked["safety_backup"]
     return await _run_in(settings, here, there, despite_damage=despite)
@@ -274,26 +275,8 @@ async def _pieces(path: Path) -> AsyncIterator[bytes]:
         raise InvalidInput(f"{path} cannot be read: {error.strerror}.", field="backup") from error
 
 
-def _tell(done: int, total: int) -> None:
-    if sys.stderr.isatty():
-        with contextlib.suppress(OSError):
-            share = f" of {total >> 20:,} MB" if total else " MB"
-            click.echo(f"\r{done >> 20:,}{share} …", err=True, nl=False)
-
-
-async def run_job(
-    client: Client, path: str, body: dict[str, Any] | None = None, tell: Callable[[int, int], None] = _tell
-) -> Any:
-    """Start a job and wait for its result; `tell` hears of its progress.  Raises Failed."""
-    job_id = (await client.call("POST", path, body))["job_id"]
-    while True:
-        job = await client.call("GET", f"/api/v1/jobs/{job_id}")
-        if job["state"] == "succeeded":
-            return job["result"]
-        if job["state"] in ("failed", "cancelled"):
-            raise Failed(job["error"] or "It was cancelled.")
-        tell(job["progress"]["done"], job["progress"]["total"] or 0)
-        await asyncio.sleep(_LOOK_EVERY_S)
+async def _job(client: Client, path: str, body: dict[str, Any] | None = None) -> Any:
+    return await run_job(client, path, body, tell=tell_megabytes, failure=Failed)
 
 
 def _shown(value: Any) -> str:

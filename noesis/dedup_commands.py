@@ -4,30 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sys
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
 import click
 
-from noesis.client import Client, open_client
+from noesis.client import open_client
 from noesis.commands import Commands, as_agent, as_json, call, out, quoted
-from noesis.errors import NoesisError
+from noesis.job_watching import ended, tell_counts
 from noesis.settings import Settings, load
 
 _TYPES = ("fact", "decision", "preference", "context", "session")
 _KINDS = ("exact", "near", "newer")
 _DECISIONS = ("merge", "keep_both", "delete", "supersede")
-_LOOK_EVERY_S = 0.5
 _TEXT_CHARS = 200
-
-
-class Failed(NoesisError):
-    """The server's look for duplicates failed or was cancelled."""
-
-    code = "dedup_failed"
-    title = "The look for duplicates failed"
 
 
 @click.group("dedup", cls=Commands, invoke_without_command=True)
@@ -61,32 +52,18 @@ async def _look_here(settings: Settings, wanted: dict[str, Any]) -> dict[str, An
 
     agent = None if settings.agent is None else agent_name(settings.agent)
     async with open_runtime(settings) as noesis:
-        done = await noesis.duplicates.look(agent, msgspec.convert(wanted, Wanted), _tell, lambda: False)
+        done = await noesis.duplicates.look(
+            agent, msgspec.convert(wanted, Wanted), tell_counts, lambda: False
+        )
         return msgspec.to_builtins(done)  # type: ignore[no-any-return]
 
 
 async def _look_there(settings: Settings, wanted: dict[str, Any]) -> dict[str, Any]:
     async with open_client(settings) as client:
         answer = await client.call("POST", "/api/v1/dedup", wanted)
-        return await _ended(client, str(answer["job_id"]))
-
-
-async def _ended(client: Client, job_id: str) -> dict[str, Any]:
-    """The result of the job, once there is one.  Raises Failed."""
-    while True:
-        job = await client.call("GET", f"/api/v1/jobs/{job_id}")
-        if job["state"] == "succeeded":
-            result: dict[str, Any] = job["result"]
-            return result
-        if job["state"] in ("failed", "cancelled"):
-            raise Failed(job["error"] or "The look for duplicates was cancelled.")
-        _tell(job["progress"]["done"], job["progress"]["total"])
-        await asyncio.sleep(_LOOK_EVERY_S)
-
-
-def _tell(done: int, total: int | None) -> None:
-    if sys.stderr.isatty():
-        click.echo(f"\r{done:,}{'' if total is None else f' of {total:,}'} …", err=True, nl=False)
+        return await ended(
+            client, answer["job_id"], tell_counts, cancelled="The look for duplicates was cancelled."
+        )
 
 
 @dedup.command("list")

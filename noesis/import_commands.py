@@ -15,7 +15,8 @@ import msgspec
 
 from noesis.client import Client, open_client
 from noesis.commands import as_json, out
-from noesis.errors import EmbedderMismatch, InvalidInput, NoesisError
+from noesis.errors import EmbedderMismatch, InvalidInput
+from noesis.job_watching import Tell, ended, tell_counts
 from noesis.settings import Settings, load
 
 if TYPE_CHECKING:
@@ -36,11 +37,9 @@ FORMATS = (
 )
 
 _PIECE = 1 << 18
-_LOOK_EVERY_S = 0.5
 _SHOWN_PROBLEMS = 5
 
 Confirm = Callable[[dict[str, Any]], bool]
-Tell = Callable[[int, int | None], None]
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,12 +51,6 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     format: str | None
     dry_run: bool
     model: str | None
-
-
-class Failed(NoesisError):
-    """The job of an import ended without success."""
-
-    exit_code = 1
 
 
 @click.command("import")
@@ -107,7 +100,7 @@ def import_command(
         return not dry_run and (yes or _agreed())
 
     work = _import_here if settings.url is None else _import_there
-    done = asyncio.run(work(settings, asked, confirm, _tell))
+    done = asyncio.run(work(settings, asked, confirm, tell_counts))
     if done is not None:
         out(done, json_output, show_imported)
 
@@ -198,8 +191,13 @@ async def _import_there(
             answer = await _ask(client, asked, apply=True)
         else:
             answer = await client.call("POST", f"/api/v1/imports/upload/{kept}", None, **_said_of(asked))
-        done: dict[str, Any] = await _ended(client, str(answer["job_id"]), tell)
-        return done
+        return await ended(
+            client,
+            answer["job_id"],
+            tell,
+            place="/api/v1/imports",
+            cancelled="The import was cancelled; what was imported until then stays.",
+        )
 
 
 async def _ask(client: Client, asked: Asked, *, apply: bool) -> dict[str, Any]:
@@ -236,23 +234,6 @@ async def _pieces(path: Path) -> AsyncIterator[bytes]:
                 yield piece
     except OSError as error:
         raise InvalidInput(f"{path} cannot be read: {error.strerror}.", field="path") from error
-
-
-async def _ended(client: Client, job_id: str, tell: Tell) -> Any:
-    """The result of a job, once there is one.  Raises Failed."""
-    while True:
-        job = await client.call("GET", f"/api/v1/imports/{job_id}")
-        if job["state"] == "succeeded":
-            return job["result"]
-        if job["state"] in ("failed", "cancelled"):
-            raise Failed(job["error"] or "The import was cancelled; what was imported until then stays.")
-        tell(job["progress"]["done"], job["progress"]["total"])
-        await asyncio.sleep(_LOOK_EVERY_S)
-
-
-def _tell(done: int, total: int | None) -> None:
-    if sys.stderr.isatty():
-        click.echo(f"\r{done:,}{'' if total is None else f' of {total:,}'} …", err=True, nl=False)
 
 
 def show_plan(plan: dict[str, Any]) -> str:

@@ -14,9 +14,9 @@ from typing import Any
 import click
 import msgspec
 
-from noesis.backup_commands import run_job
 from noesis.client import open_client
 from noesis.commands import as_json, out
+from noesis.job_watching import run_job
 from noesis.settings import Settings, load
 
 _PATH = "/api/v1/reembed"
@@ -54,7 +54,7 @@ async def _reembed(settings: Settings, *, force: bool) -> Any:
     tell = _Progress()
     if settings.url is not None:
         async with open_client(settings) as client:
-            return await run_job(client, _PATH, {"force": force}, tell)
+            return await run_job(client, _PATH, {"force": force}, tell=tell)
     from noesis.runtime import open_runtime
 
     async with open_runtime(settings) as noesis:
@@ -70,7 +70,7 @@ class _Progress:
     def __init__(self) -> None:
         self._began: tuple[float, int] | None = None
 
-    def __call__(self, done: int, total: int) -> None:
+    def __call__(self, done: int, total: int | None) -> None:
         now = time.monotonic()
         began, first = self._began = self._began or (now, done)
         if not sys.stderr.isatty() or not total:

@@ -10,23 +10,16 @@ from typing import Any
 
 import click
 
-from noesis.client import Client, open_client
+from noesis.client import open_client
 from noesis.commands import Commands, as_agent, as_json, call, finite, out
-from noesis.errors import InvalidInput, NoesisError
+from noesis.errors import InvalidInput
+from noesis.job_watching import ended, tell_counts
 from noesis.settings import Settings, load
 from noesis.shown import show_hits, show_memories, show_table
 
 _TYPES = ("fact", "decision", "preference", "context", "session")
-_LOOK_EVERY_S = 0.5
 _ANSWER_WAITS = 5
 """Exit code when something waits for --confirm: the state does not allow it."""
-
-
-class Failed(NoesisError):
-    """The server's cleanup failed or was cancelled."""
-
-    code = "cleanup_failed"
-    title = "The cleanup failed"
 
 
 @click.command()
@@ -59,32 +52,19 @@ async def _clean_here(settings: Settings, confirm: bool) -> dict[str, Any]:
 
     agent = None if settings.agent is None else agent_name(settings.agent)
     async with open_runtime(settings) as noesis:
-        done = await noesis.retention.cleaning.run(agent, confirm=confirm, tell=_tell)
+        done = await noesis.retention.cleaning.run(agent, confirm=confirm, tell=tell_counts)
         return msgspec.to_builtins(done)  # type: ignore[no-any-return]
 
 
 async def _clean_there(settings: Settings, confirm: bool) -> dict[str, Any]:
     async with open_client(settings) as client:
         answer = await client.call("POST", "/api/v1/cleanup", confirm="true" if confirm else None)
-        return await _ended(client, str(answer["job_id"]))
-
-
-async def _ended(client: Client, job_id: str) -> dict[str, Any]:
-    """The result of the job, once there is one.  Raises Failed."""
-    while True:
-        job = await client.call("GET", f"/api/v1/jobs/{job_id}")
-        if job["state"] == "succeeded":
-            result: dict[str, Any] = job["result"]
-            return result
-        if job["state"] in ("failed", "cancelled"):
-            raise Failed(job["error"] or "The cleanup was cancelled; what was archived until then stays so.")
-        _tell(job["progress"]["done"], job["progress"]["total"])
-        await asyncio.sleep(_LOOK_EVERY_S)
-
-
-def _tell(done: int, total: int | None) -> None:
-    if sys.stderr.isatty():
-        click.echo(f"\r{done:,}{'' if total is None else f' of {total:,}'} …", err=True, nl=False)
+        return await ended(
+            client,
+            answer["job_id"],
+            tell_counts,
+            cancelled="The cleanup was cancelled; what was archived until then stays so.",
+        )
 
 
 def show_plan(plan: dict[str, Any]) -> str:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from noesis.backup_commands import run_job
 from noesis.client import Client, open_client
 from noesis.commands import as_json, out
 from noesis.errors import Conflict, InvalidInput
+from noesis.job_watching import run_job, tell_nothing
 from noesis.settings import Settings, load
 
 if TYPE_CHECKING:
@@ -49,7 +49,11 @@ def snapshot_command(
             lambda f: f"Fetched and verified. `noesis restore {f['name']}` says what it would change.",
         )
     else:
-        out(_run(settings, _take, lambda client: run_job(client, "/api/v1/snapshots")), json_output, _taken)
+        out(
+            _run(settings, _take, lambda client: run_job(client, "/api/v1/snapshots", tell=tell_nothing)),
+            json_output,
+            _taken,
+        )
 
 
 def _run(
