@@ -18,6 +18,11 @@ class Pieces(LoadFileScheduling):  # type: ignore[misc]
         return GATEWAY if nodeid.startswith(GATEWAY) else super()._split_scope(nodeid)
 
 
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """Name bytes by their length: each worker must find the same names, and packed bytes may hold the time."""
+    return f"{len(val)} bytes" if isinstance(val, bytes) else None
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling | None:
     """Take the place of xdist's own sharing by files, which would start with the files of most tests."""
