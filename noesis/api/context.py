@@ -10,6 +10,7 @@ from litestar.params import JSONBody
 
 from noesis.api.access import Wired
 from noesis.api.memories import ApiRequest
+from noesis.api.rate_limits import counts_as_write
 from noesis.api.uses import note_uses
 from noesis.api.views import named_agent
 from noesis.context.intake import GivenTurn
@@ -118,6 +119,7 @@ async def assemble(
     description="202 as soon as the turn is safe on the disk; a job captures it."
     " 204 without a body when NOESIS_CONTEXT_ENGINE_ENABLED is false.",
     request_max_body_size=MAX_TURN_BYTES,
+    guards=[counts_as_write],
 )
 async def take_turns(
     request: ApiRequest, noesis: Wired, data: JSONBody[TurnsRequest]

@@ -59,6 +59,18 @@ async def test_one_too_many_is_refused_in_words_and_changes_nothing(
     assert {memory["id"] for memory in await listed(alpha)} == set(ids)
 
 
+@pytest.mark.parametrize(
+    "tags", [["x" * 10_000], [f"tag {number}" for number in range(100_000)]], ids=["10 kB", "100,000"]
+)
+async def test_tags_beyond_measure_are_refused_and_change_nothing(
+    alpha: httpx.AsyncClient, tags: list[str]
+) -> None:
+    reply = await alpha.post(MEMORIES, json={"text": "with tags", "tags": tags})
+    assert (reply.status_code, reply.json()["field"]) == (400, "tags")
+    assert len(reply.content) < 1_000
+    assert await listed(alpha) == []
+
+
 async def test_what_is_there_already_is_answered_as_ever(alpha: httpx.AsyncClient) -> None:
     ids = await fill(alpha)
     again = await index(alpha, "memory number 0")

@@ -53,6 +53,21 @@ async def test_every_kind_of_write_counts(alpha: httpx.AsyncClient) -> None:
         assert reply.status_code == 429
 
 
+async def test_a_turn_counts_and_one_too_many_is_taken_when_it_comes_again(
+    alpha: httpx.AsyncClient, admin: httpx.AsyncClient
+) -> None:
+    def turn(number: int) -> dict[str, object]:
+        said = {"role": "user", "content": f"We decided to use database number {number}."}
+        return {"session_id": "s", "advancement_key": f"turn {number}", "messages": [said]}
+
+    replies = [await alpha.post("/api/v1/context/turns", json=turn(number)) for number in range(4)]
+    assert [reply.status_code for reply in replies] == [202] * 3 + [429]
+    assert int(replies[3].headers["retry-after"]) >= 1
+    await admin.patch(f"{AGENTS}/alpha", json={"writes_per_minute": 0})
+    again = await alpha.post("/api/v1/context/turns", json=turn(3))
+    assert (again.status_code, again.json()["duplicate"]) == (202, False)
+
+
 async def test_lines_of_a_bulk_request_count_one_by_one(alpha: httpx.AsyncClient) -> None:
     lines = "\n".join(json.dumps({"text": f"text {number}"}) for number in range(7))
     reply = await alpha.post(f"{MEMORIES}/bulk", content=lines)
