@@ -14,6 +14,7 @@ from playwright.sync_api import Browser, BrowserContext, Dialog, Page, Request, 
 from noesis.api.access import SESSION_COOKIE
 from noesis.memory import MemoryType, NewMemory, Scope
 from noesis.runtime import Noesis
+from tests.browser.forms import forms_sent
 from tests.browser.server import Served, serving
 
 CHROMIUM = "/usr/bin/chromium"
@@ -41,6 +42,7 @@ class Window:
         self.url = url
         self.context = context
         self.requests: list[str] = []
+        self.sent: set[str] = set()
         self.faults: list[str] = []
         context.expose_binding("reportViolation", lambda _, what: self.faults.append(f"CSP: {what}"))
         context.add_init_script(_REPORT_VIOLATIONS)
@@ -69,6 +71,7 @@ class Window:
 
     def _saw(self, request: Request) -> None:
         self.requests.append(request.url)
+        self.sent |= forms_sent(request)
 
     def _heard(self, message: Any) -> None:
         # A status of 400 is what some tests are about; the browser reports it as an error of the page's.

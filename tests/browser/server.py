@@ -24,15 +24,15 @@ T = TypeVar("T")
 class Served:
     """A running server; `run` executes a coroutine on its loop with its runtime."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, **settings: Any) -> None:
         self.embedder = WordEmbedder()
         self._noesis: Noesis | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._socket = socket.socket()
         self._socket.bind(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
-        settings = Settings(data=directory)
-        app: Any = build_app(settings, self._runtime(settings))
+        values = Settings(data=directory, **settings)
+        app: Any = build_app(values, self._runtime(values))
         self._server = uvicorn.Server(uvicorn.Config(app, log_level="error", lifespan="on"))
         self._thread = threading.Thread(target=self._serve)
 
@@ -71,9 +71,9 @@ class Served:
 
 
 @contextmanager
-def serving(directory: Path) -> Iterator[Served]:
-    """A server for as long as the context lasts."""
-    served = Served(directory)
+def serving(directory: Path, **settings: Any) -> Iterator[Served]:
+    """A server with these settings for as long as the context lasts."""
+    served = Served(directory, **settings)
     served.start()
     try:
         yield served
