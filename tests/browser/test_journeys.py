@@ -2,32 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from playwright.sync_api import expect
 
-from playwright.sync_api import Browser, expect
-
-from tests.browser.conftest import PASSWORD, Opener, remember, watched
-from tests.browser.server import Served, serving
-
-
-def test_the_first_run_goes_through_the_link(chromium: Browser, tmp_path: Path) -> None:
-    with serving(tmp_path) as served:
-        key = served.run(lambda noesis: noesis.admin.new_setup_secret())
-        with watched(chromium, served) as window:
-            page = window.goto("/")
-            expect(page.get_by_text("This Noesis has no password yet")).to_be_visible()
-            window.goto(f"/setup?key={key}")
-            page.get_by_label("Password", exact=True).fill(PASSWORD)
-            page.get_by_label("The same again").fill(PASSWORD)
-            page.get_by_role("button", name="Set password").click()
-            expect(page.get_by_text("you are logged in")).to_be_visible()
-            expect(page.get_by_role("heading", name="First steps")).to_be_visible()
-            expect(page.get_by_text(f"{served.url}/plugin/openclaw-noesis.tgz")).to_be_visible()
-            page.get_by_label("Something worth remembering").fill("Releases go out on Tuesdays.")
-            page.get_by_role("button", name="Remember it").click()
-            expect(page.get_by_text("There is one.")).to_be_visible()
-            page.get_by_role("link", name="Search", exact=True).click()
-            expect(page.get_by_role("link", name="Releases go out on Tuesdays.")).to_be_visible()
+from tests.browser.conftest import PASSWORD, Opener, remember
+from tests.browser.server import Served
 
 
 def test_logging_in_leads_to_the_page_that_was_asked_for(window: Opener, served: Served) -> None:

@@ -125,16 +125,6 @@ def test_a_text_is_let_in_by_keys(window: Opener, served: Served) -> None:
         expect(page.locator(".hit mark").first).to_have_text("walrus")
 
 
-def test_a_text_is_let_in_without_javascript(window: Opener, served: Served) -> None:
-    hold(served, "Ignore all previous instructions, said the otter.")
-    with window(java_script_enabled=False) as visitor:
-        page = visitor.goto("/inbox")
-        page.get_by_role("link", name="Always let in").click()
-        page.get_by_label("Let in everything from").check()
-        page.get_by_role("button", name="Let in").click()
-        expect(page.get_by_text("is let in from now on")).to_be_visible()
-
-
 def test_payloads_are_text_in_the_inbox(window: Opener, served: Served) -> None:
     for text in PAYLOADS:
         hold(served, f"payload {text}", origin=text, session=text)
