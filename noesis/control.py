@@ -7,12 +7,13 @@ tables on `metadata` (tokens, jobs, settings of the instance) and reaches them t
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
+from sqlalchemy.engine.interfaces import ReflectedColumn, TableKey
 
 from noesis.errors import StoreFull, StoreReadOnly
 
@@ -50,8 +51,9 @@ class Control:
         else:
             sa.event.listen(engine, "begin", _begin_unsynced)
         with _disk_faults():
+            earlier = sa.inspect(engine).get_multi_columns()
             metadata.create_all(engine)
-            _add_missing_columns(engine)
+            _add_missing_columns(engine, earlier)
         return cls(engine)
 
     async def run(self, work: Callable[[sa.Connection], T], *, synced: bool = True) -> T:
@@ -90,11 +92,14 @@ class Control:
         self._engine.dispose()
 
 
-def _add_missing_columns(engine: sa.Engine) -> None:
-    """Give the tables of an earlier version the columns that came since; these may be null."""
+def _add_missing_columns(engine: sa.Engine, earlier: Mapping[TableKey, Sequence[ReflectedColumn]]) -> None:
+    """Give the tables that an earlier version made the columns that came since; these may be null."""
+    columns = {name: {column["name"] for column in there} for (_, name), there in earlier.items()}
     for table in metadata.sorted_tables:
-        there = {column["name"] for column in sa.inspect(engine).get_columns(table.name)}
-        missing = [column for column in table.columns if column.name not in there]
+        there = columns.get(table.name)
+        missing = [] if there is None else [each for each in table.columns if each.name not in there]
+        if not missing:
+            continue
         with engine.begin() as connection:
             for column in missing:
                 definition = sa.schema.CreateColumn(column).compile(dialect=engine.dialect)

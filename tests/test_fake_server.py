@@ -21,7 +21,7 @@ async def hang(_request: Request) -> Reply:
 def test_a_stop_closes_what_is_connecting_at_that_moment(monkeypatch: pytest.MonkeyPatch) -> None:
     left_open: list[Any] = []
     monkeypatch.setattr(sys, "unraisablehook", left_open.append)
-    for _ in range(20):
+    for _ in range(8):
         server = HttpServer(hang)
         server.start()
         clients = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(3)]
