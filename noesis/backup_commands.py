@@ -1,4 +1,4 @@
-"""The commands of backups: backup, backups, verify, restore, undo."""
+"""The commands of backups: backup, backups, verify, restore, undo, and how they fetch from the bucket."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import msgspec
 
 from noesis.client import Client, open_client
 from noesis.commands import as_json, out, quoted
-from noesis.errors import Conflict, InvalidInput, NoesisError
+from noesis.errors import BucketFailed, Conflict, InvalidInput, NoesisError
 from noesis.job_watching import run_job, tell_megabytes
 from noesis.settings import Settings, load
 from noesis.shown import show_table
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from noesis.backup.values import Wanted
 
 _DATA = click.option("--data", type=Path, help="Directory of the store (NOESIS_DATA).")
+_BUCKET = "s3://"
 _PIECE = 1 << 20
 
 
@@ -38,10 +39,23 @@ class Failed(NoesisError):
 
 @click.command("backup")
 @click.option("--new-key", type=Path, help="Only make a key file to encrypt backups to.")
+@click.option("--fetch", help="Only fetch this backup from the bucket (NOESIS_BACKUP_S3_BUCKET) and list it.")
 @_DATA
 @as_json
-def backup_command(new_key: Path | None, data: Path | None, json_output: bool) -> None:
-    """Make a backup; it is opened and compared before it is listed."""
+def backup_command(new_key: Path | None, fetch: str | None, data: Path | None, json_output: bool) -> None:
+    """Make a backup; it is opened and compared before it is listed, then copied to the bucket, if there is one."""
+    if fetch is not None:
+        fetched = _run(
+            data,
+            lambda work: work.fetch(fetch, tell_megabytes),
+            lambda client: _job(client, "/api/v1/backups/fetch", {"name": fetch}),
+        )
+        out(
+            fetched,
+            json_output,
+            lambda b: f"{b['name']} is here now, compared: `noesis restore {b['name']}`.",
+        )
+        return
     if new_key is not None:
         from noesis.backup.encryption import new_key as make_key
 
@@ -63,23 +77,30 @@ def backup_command(new_key: Path | None, data: Path | None, json_output: bool) -
         json_output,
         lambda b: f"{b['name']}: {b['memories']:,} memories, {b['size']:,} bytes, verified.",
     )
+    if found.get("copy_error"):
+        # The backup is good, and whoever runs this by a timer must hear of it all the same.
+        click.echo(f"It was not copied to the bucket: {found['copy_error']}", err=True)
+        sys.exit(BucketFailed.exit_code)
 
 
 @click.command("backups")
+@click.option("--bucket", is_flag=True, help="Ask the bucket what lies there now, of other instances too.")
 @_DATA
 @as_json
-def backups_command(data: Path | None, json_output: bool) -> None:
-    """List the backups, newest first."""
+def backups_command(bucket: bool, data: Path | None, json_output: bool) -> None:
+    """List the backups, newest first, and where each lies."""
 
     async def there(client: Client) -> Any:
-        return (await client.call("GET", "/api/v1/backups"))["backups"]
+        return (await client.call("GET", f"/api/v1/backups{'/bucket' if bucket else ''}"))["backups"]
 
     async def here(work: Backups) -> Any:
         from noesis.api.backups import view
 
-        return [view(backup) for backup in await work.list()]
+        if bucket:
+            return [view(each, (work.copies.address_of(each.name),)) for each in await work.copies.held()]
+        return [view(each.backup, each.places) for each in await work.everywhere()]
 
-    columns = ("name", "memories", "size", "kind", "verified_at", "proven_at")
+    columns = ("name", "memories", "size", "kind", "verified_at", "proven_at", "places")
     out(
         _run(data, here, there),
         json_output,
@@ -142,9 +163,9 @@ def restore_command(
     data: Path | None,
     json_output: bool,
 ) -> None:
-    """Restore BACKUP (a name from the list, or a file); `noesis undo` takes it back.
+    """Restore BACKUP (a name from the list, a file, or s3://…); `noesis undo` takes it back.
 
-    Works on an empty machine from the file alone.
+    Works on an empty machine from the file alone, or from the bucket.
     """
     part = {"agent_id": agent, "source": source, "ids": list(ids) or None}
     asked = {**part, "safety_backup": not no_safety_backup, "foreign": foreign}
@@ -204,7 +225,7 @@ async def _run_in(
 async def _look(settings: Settings, backup: str, part: dict[str, Any], *, despite_damage: bool) -> Any:
     async def here(work: Backups) -> Any:
         wanted = _wanted(part)
-        path = _file_of(backup) or work.shelf.path(backup)
+        path = await _found(work, backup)
         if wanted.whole:
             return {"preview": await work.preview(path, tell_megabytes)}
         return {"memories": await work.beside(path, wanted)}
@@ -219,7 +240,7 @@ async def _look(settings: Settings, backup: str, part: dict[str, Any], *, despit
 async def _restore(settings: Settings, backup: str, asked: dict[str, Any]) -> Any:
     async def here(work: Backups) -> Any:
         wanted = _wanted(asked)
-        path = _file_of(backup) or work.shelf.path(backup)
+        path = await _found(work, backup)
         if not wanted.whole:
             return await work.bring(path, wanted, "command line", tell_megabytes)
         return await work.restore(
@@ -247,6 +268,13 @@ def _wanted(part: dict[str, Any]) -> Wanted:
     return Wanted(agent=agent, source=part["source"], ids=tuple(part["ids"] or ()))
 
 
+async def _found(work: Backups, backup: str) -> Path:
+    """The archive that is meant, fetched from the bucket where it lies there alone."""
+    if backup.startswith(_BUCKET):
+        return work.shelf.path((await work.fetch(backup, tell_megabytes)).name)
+    return _file_of(backup) or work.shelf.path(backup)
+
+
 def _file_of(backup: str) -> Path | None:
     """The file that is meant, or None for the name of a listed backup."""
     path = Path(backup)
@@ -255,6 +283,9 @@ def _file_of(backup: str) -> Path | None:
 
 async def _sent(client: Client, backup: str) -> str:
     """The name by which a running server knows it; a file is sent there unless it has it."""
+    if backup.startswith(_BUCKET):
+        fetched = await _job(client, "/api/v1/backups/fetch", {"name": backup})
+        return str(fetched["name"])
     file = _file_of(backup)
     if file is None:
         return backup
@@ -280,6 +311,8 @@ async def _job(client: Client, path: str, body: dict[str, Any] | None = None) ->
 
 
 def _shown(value: Any) -> str:
+    if isinstance(value, (list, tuple)):
+        return ", ".join(str(each) for each in value)
     return "" if value is None else str(value)
 
 

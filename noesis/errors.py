@@ -22,6 +22,7 @@
     │   ├── StoreReadOnly         507  the data directory cannot be written; reading goes on
     │   └── StoreIncompatible     500  written by a newer version of Noesis
     ├── SnapshotFailed            502  Git or its remote failed; the snapshot itself is kept
+    ├── BucketFailed              502  the bucket of the backups failed; the backup here is kept
     └── QueueUnavailable          503  Redis does not answer; nothing is lost
 
 Class attributes say how each one leaves the product: `status_code` and `code` over HTTP,
@@ -223,6 +224,19 @@ class SnapshotFailed(NoesisError):
     status_code = 502
     code = "snapshot"
     title = "The snapshot failed"
+    exit_code = 9
+
+    def __init__(self, message: str, *, again: bool = False) -> None:
+        super().__init__(message)
+        self.retryable = again
+
+
+class BucketFailed(NoesisError):
+    """The bucket that backups are copied to refused or failed; `again` says whether another try may help."""
+
+    status_code = 502
+    code = "bucket"
+    title = "The bucket of the backups failed"
     exit_code = 9
 
     def __init__(self, message: str, *, again: bool = False) -> None:

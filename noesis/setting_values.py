@@ -5,9 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime, time
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_origin
+
+import msgspec
 
 from noesis.memory import MAX_TTL_DAYS, MemoryType
+
+
+class About(msgspec.Struct, frozen=True):
+    """What a setting means (for people), its bounds, and whether it is a secret."""
+
+    text: str
+    low: float | None = None
+    high: float | None = None
+    choices: tuple[str, ...] = ()
+    secret: bool = False
 
 
 def _integer(raw: str) -> int:
@@ -78,3 +90,16 @@ PARSERS: tuple[tuple[Any, Callable[[str], Any]], ...] = (
     (tuple[str, ...], _list),
     (dict[str, float], _lives),
 )
+
+
+def read_value(kind: Any, about: About, raw: str) -> Any:
+    """What a setting of this kind means.  Raises ValueError with the end of a sentence that begins with its name."""
+    convert = (
+        str if get_origin(kind) is Literal else next(parser for type_, parser in PARSERS if type_ == kind)
+    )
+    value: Any = convert(raw)
+    if about.choices and value not in about.choices:
+        raise ValueError(f"must be one of {', '.join(about.choices)}.")
+    if about.low is not None and about.high is not None and not about.low <= value <= about.high:
+        raise ValueError(f"must lie between {about.low:g} and {about.high:g}.")
+    return value

@@ -10,22 +10,12 @@ import functools
 from collections.abc import Mapping
 from datetime import time
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 import msgspec
 
 from noesis.errors import SettingsError
-from noesis.setting_values import PARSERS
-
-
-class About(msgspec.Struct, frozen=True):
-    """What a setting means (for people), its bounds, and whether it is a secret."""
-
-    text: str
-    low: float | None = None
-    high: float | None = None
-    choices: tuple[str, ...] = ()
-    secret: bool = False
+from noesis.setting_values import About, read_value
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -272,6 +262,19 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         Path | None,
         About("File with an age key that backups are encrypted to; `noesis backup --new-key FILE` makes one"),
     ] = None
+    backup_s3_bucket: Annotated[
+        str | None, About("S3-compatible bucket that every backup is copied to, read back and compared")
+    ] = None
+    backup_s3_prefix: Annotated[str, About("Folder in the bucket; every instance needs one of its own")] = (
+        "noesis"
+    )
+    backup_s3_endpoint: Annotated[
+        str | None,
+        About("Address of the S3 server, such as https://s3.example.org:9000; default: AWS in the region"),
+    ] = None
+    backup_s3_region: Annotated[str, About("Region of the bucket")] = "us-east-1"
+    backup_s3_key_id: Annotated[str | None, About("Id of the access key for the bucket", secret=True)] = None
+    backup_s3_secret: Annotated[str | None, About("The access key's secret", secret=True)] = None
     log_level: Annotated[
         str, About("Least level that is logged", choices=("debug", "info", "warning", "error"))
     ] = "info"
@@ -378,17 +381,7 @@ def _raw(environ: Mapping[str, str], field: str) -> str | None:
 
 
 def _parse(field: str, raw: str) -> Any:
-    about = _about(field)
-    kind = get_args(_hints()[field])[0]
-    convert = (
-        str if get_origin(kind) is Literal else next(parser for type_, parser in PARSERS if type_ == kind)
-    )
     try:
-        value: Any = convert(raw.strip())
+        return read_value(get_args(_hints()[field])[0], _about(field), raw.strip())
     except ValueError as error:
         raise SettingsError(f"{variable(field)} {error}") from error
-    if about.choices and value not in about.choices:
-        raise SettingsError(f"{variable(field)} must be one of {', '.join(about.choices)}.")
-    if about.low is not None and about.high is not None and not about.low <= value <= about.high:
-        raise SettingsError(f"{variable(field)} must lie between {about.low:g} and {about.high:g}.")
-    return value

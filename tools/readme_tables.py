@@ -17,7 +17,8 @@ from litestar.routes import HTTPRoute
 from noesis.api.access import Access
 from noesis.api.app import build_app
 from noesis.memory import Role
-from noesis.settings import About, describe, load
+from noesis.setting_values import About
+from noesis.settings import describe, load
 
 README = Path(__file__).resolve().parents[1] / "README.md"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from noesis.api.described import also
 from noesis.api.jobs import JobStarted, started
 from noesis.api.memories import ApiRequest
 from noesis.api.views import named_agent
+from noesis.backup.copies import HERE
 from noesis.backup.part import MOST_IDS
 from noesis.backup.shelf import check_name
 from noesis.backup.values import Backup, Beside, Preview, Wanted
@@ -28,7 +29,10 @@ _SHOWN = 200
 
 
 class BackupView(msgspec.Struct, frozen=True, kw_only=True):
-    """A backup; `verified_at` and `proven_at` say when it was last compared and last restored in a drill."""
+    """A backup; `verified_at` and `proven_at` say when it was last compared and last restored in a drill.
+
+    `places` says where it lies: `here`, and its `s3://` address for a copy that was read back and compared.
+    """
 
     name: str
     created_at: datetime
@@ -40,13 +44,25 @@ class BackupView(msgspec.Struct, frozen=True, kw_only=True):
     encrypted: bool
     verified_at: datetime | None
     proven_at: datetime | None
+    places: list[str]
 
 
 class BackupsView(msgspec.Struct, frozen=True):
-    """All backups, newest first; `undo` is whether the last restore can be undone."""
+    """All backups, newest first; `undo` is whether the last restore can be undone.
+
+    `bucket` is where they are copied to, and `copy_error` why the last try failed.
+    """
 
     backups: list[BackupView]
     undo: bool
+    bucket: str | None
+    copy_error: str | None
+
+
+class FetchRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The name of a backup that lies in the bucket, or its `s3://` address."""
+
+    name: str
 
 
 class RestoreRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -72,8 +88,8 @@ class RestoreAnswer(msgspec.Struct, frozen=True, kw_only=True):
     memories: list[Beside] | None = None
 
 
-def view(backup: Backup) -> BackupView:
-    """The API's form of a backup."""
+def view(backup: Backup, places: Sequence[str] = (HERE,)) -> BackupView:
+    """The API's form of a backup that lies in these places."""
     return BackupView(
         name=backup.name,
         created_at=to_datetime(backup.created_at),
@@ -85,6 +101,7 @@ def view(backup: Backup) -> BackupView:
         encrypted=backup.name.endswith(".age"),
         verified_at=_time(backup.verified_at),
         proven_at=_time(backup.proven_at),
+        places=list(places),
     )
 
 
@@ -94,9 +111,32 @@ def _time(ms: int | None) -> datetime | None:
 
 @get("/backups", opt=GATEWAY, tags=["backups"], summary="All backups")
 async def list_backups(noesis: Wired) -> BackupsView:
-    """The backups, newest first."""
-    backups = [view(backup) for backup in await noesis.backups.list()]
-    return BackupsView(backups, noesis.store.previous is not None)
+    """The backups, newest first; those in the bucket as it was when it was last spoken to."""
+    state = await noesis.backups.copies.state()
+    return BackupsView(
+        [view(each.backup, each.places) for each in await noesis.backups.everywhere()],
+        noesis.store.previous is not None,
+        bucket=noesis.backups.copies.address,
+        copy_error=state.error,
+    )
+
+
+@get("/backups/bucket", opt=ADMIN, tags=["backups"], summary="The backups in the bucket")
+async def list_bucket(noesis: Wired) -> BackupsView:
+    """What lies in the bucket now, of other instances too; the bucket is asked."""
+    copies = noesis.backups.copies
+    held = [view(backup, (copies.address_of(backup.name),)) for backup in await copies.held()]
+    return BackupsView(held, noesis.store.previous is not None, bucket=copies.address, copy_error=None)
+
+
+@post(
+    "/backups/fetch", opt=ADMIN, status_code=202, tags=["backups"], summary="Fetch a backup from the bucket"
+)
+async def fetch_from_bucket(request: ApiRequest, noesis: Wired, data: JSONBody[FetchRequest]) -> JobStarted:
+    """Start fetching a backup; it is compared and looked at before it is listed."""
+    name = noesis.backups.copies.name_of(data.name)
+    await noesis.audit.record(request.auth.actor, "backup fetched from the bucket", name)
+    return started(await noesis.jobs.enqueue("fetch_backup", key=f"fetch:{name}", args={"name": name}))
 
 
 @post("/backups", opt=GATEWAY, status_code=202, tags=["backups"], summary="Make a backup")
@@ -204,6 +244,8 @@ async def _pieces(request: ApiRequest) -> AsyncIterator[bytes]:
 HANDLERS = [
     list_backups,
     make_backup,
+    list_bucket,
+    fetch_from_bucket,
     fetch_backup,
     verify_backup,
     verify_store,

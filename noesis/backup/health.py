@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from noesis.backup.operation import Backups
-from noesis.backup.values import Backup
+from noesis.backup.values import Backup, CopyState
 from noesis.health import Part
 from noesis.memory import DAY_MS, to_datetime
 from noesis.settings import Settings
@@ -30,6 +30,12 @@ class BackupHealth:
         backups = await self._backups.list()
         verified = [backup for backup in backups if backup.verified_at is not None]
         said = _said(verified, last_proven(backups))
+        copies = self._backups.copies
+        if copies.enabled:
+            state = await copies.state()
+            if state.error is not None:
+                return _not_copied(copies.address or "", state, said)
+            said = f"{said} {_copied(copies.address or '', state)}"
         if not self._scheduled:
             return Part(name="backups", state="ok", summary=f"No backups are scheduled. {said}")
         since = verified[0].created_at if verified else self._store.info.created_at
@@ -63,6 +69,23 @@ def last_proven(backups: Sequence[Backup]) -> Backup | None:
     """The backup of the last drill that went well."""
     proven = [backup for backup in backups if backup.proven_at is not None]
     return max(proven, key=lambda backup: backup.proven_at or 0, default=None)
+
+
+def _not_copied(address: str, state: CopyState, said: str) -> Part:
+    since = to_datetime(state.failing_since or 0)
+    return Part(
+        name="backups",
+        state="degraded",
+        summary=f"Since {since:%Y-%m-%d %H:%M} UTC no backup was copied to {address}: {state.error} {said}",
+        still_works="Backups are made and kept on this machine.",
+        what_to_do="Mend what it says; the next backup takes along what was not copied: `noesis backup`.",
+    )
+
+
+def _copied(address: str, state: CopyState) -> str:
+    if not state.held:
+        return f"None was copied to {address} yet."
+    return f"The newest in {address} is of {to_datetime(state.held[0].created_at):%Y-%m-%d %H:%M} UTC."
 
 
 def _said(verified: Sequence[Backup], proven: Backup | None) -> str:

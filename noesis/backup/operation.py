@@ -13,14 +13,27 @@ import msgspec
 from noesis.backup.archive import MANIFEST, Cancel, write_archive
 from noesis.backup.checking import Checking
 from noesis.backup.comparing import Forgotten
+from noesis.backup.copies import HERE, Copies
 from noesis.backup.keeping import KeepRules
 from noesis.backup.part import PartRestoring
 from noesis.backup.shelf import PARTIAL, Shelf, check_name, described
-from noesis.backup.taking import Taking, Tell
+from noesis.backup.taking import Taking, Tell, instance_id
 from noesis.backup.undoing import Undoing
-from noesis.backup.values import Backup, Beside, Brought, Manifest, Preview, Restored, Verified, Wanted
+from noesis.backup.values import (
+    Backup,
+    Beside,
+    Brought,
+    Listed,
+    Made,
+    Manifest,
+    Preview,
+    Restored,
+    Verified,
+    Wanted,
+)
+from noesis.bucket.place import place_of
 from noesis.control import Control
-from noesis.errors import BackupRefused, Conflict, InvalidInput, NotFound, StoreError
+from noesis.errors import BackupRefused, Cancelled, Conflict, InvalidInput, NotFound, StoreBusy, StoreError
 from noesis.settings import Settings
 from noesis.store import Store
 from noesis.store.tables import write_error
@@ -48,6 +61,7 @@ class Backups:
         now_ms: Callable[[], int],
         forgotten: Forgotten,
     ) -> None:
+        """Raises SettingsError where the settings name a bucket that can be none."""
         key_file = settings.backup_key_file
         self.shelf = Shelf(settings.backups_dir)
         rules = KeepRules(
@@ -56,16 +70,39 @@ class Backups:
             weekly=settings.backup_keep_weekly,
             monthly=settings.backup_keep_monthly,
         )
+        self.copies = Copies(place_of(settings), self.shelf, control, now_ms, rules)
         self._taking = Taking(store, control, self.shelf, now_ms, rules=rules, key_file=key_file)
         self._restoring = Undoing(store, control, now_ms, key_file=key_file, forgotten=forgotten)
         self._part = PartRestoring(store, key_file=key_file, forgotten=forgotten)
         self._checking = Checking(store, self.shelf, now_ms, key_file=key_file)
         self._store = store
+        self._control = control
         self._now_ms = now_ms
 
     async def list(self) -> list[Backup]:
         """All backups, newest first."""
         return await asyncio.to_thread(self.shelf.list)
+
+    async def everywhere(self) -> Sequence[Listed]:
+        """All backups, newest first, with where each lies; the bucket as it was when it was last spoken to."""
+        here, held = await self.list(), (await self.copies.state()).held
+        names = {backup.name for backup in here}
+        copied = {(backup.name, backup.instance) for backup in held}
+        found = [
+            Listed(
+                backup,
+                (HERE, self.copies.address_of(backup.name))
+                if (backup.name, backup.instance) in copied
+                else (HERE,),
+            )
+            for backup in here
+        ]
+        found += [
+            Listed(backup, (self.copies.address_of(backup.name),))
+            for backup in held
+            if backup.name not in names
+        ]
+        return sorted(found, key=lambda each: (each.backup.created_at, each.backup.name), reverse=True)
 
     async def get(self, name: str) -> Backup:
         """One backup.  Raises NotFound."""
@@ -73,9 +110,39 @@ class Backups:
 
     async def create(
         self, *, scheduled: bool = False, tell: Tell = silent, cancelled: Cancel = never
-    ) -> Backup:
-        """Make a backup.  Raises StoreBusy, StoreFull, StoreError, Cancelled."""
-        return await self._taking.take("scheduled" if scheduled else "manual", tell, cancelled)
+    ) -> Made:
+        """Make a backup, and copy it and those before it to the bucket, if there is one.
+
+        Raises StoreBusy, StoreFull, StoreError, Cancelled; a copy that fails is told in the answer.
+        """
+        made = await self._taking.take("scheduled" if scheduled else "manual", tell, cancelled)
+        try:
+            copy_error = await self.copy(tell, cancelled)
+        except (Cancelled, StoreBusy) as error:
+            copy_error = error.message
+        return Made(**msgspec.structs.asdict(made), copy_error=copy_error)
+
+    async def copy(self, tell: Tell = silent, cancelled: Cancel = never) -> str | None:
+        """Copy what is not in the bucket yet; why that failed, or None.  Raises StoreBusy, Cancelled."""
+        if not self.copies.enabled:
+            return None
+        return await self.copies.copy_new(await instance_id(self._control), tell, cancelled)
+
+    async def fetch(self, name: str, tell: Tell = silent, cancelled: Cancel = never) -> Backup:
+        """Fetch a backup from the bucket (a name, or its `s3://` address) and list it, once it was looked at.
+
+        One that is here already is the answer.  Raises Conflict without a bucket, InvalidInput, NotFound,
+        StoreFull, Cancelled, BucketFailed.
+        """
+        name = self.copies.name_of(name)
+        if (self.shelf.directory / name).is_file():
+            return await self.get(name)
+        async with self._store.scratch() as folder:
+            try:
+                fetched = await self.copies.fetch(name, folder, tell, cancelled)
+            except OSError as error:
+                raise write_error(error) from error
+            return await self._list(fetched, cancelled)
 
     async def verify(self, name: str, tell: Tell = silent, cancelled: Cancel = never) -> Verified:
         """Look at all of a backup.  Raises NotFound, StoreFull, SettingsError, Cancelled."""
@@ -185,13 +252,18 @@ class Backups:
                         await asyncio.to_thread(file.write, piece)
             except OSError as error:
                 raise write_error(error) from error
-            found = await self._checking.archive(sent, silent, never)
-            if not found.ok:
-                raise InvalidInput(" ".join(found.problems), field="name")
-            partial = target.with_name(f"{name}{PARTIAL}")
-            await asyncio.to_thread(_copy, sent, partial)
-            backup = msgspec.structs.replace(described(sent), verified_at=self._now_ms())
-            self.shelf.put(partial, backup)
+            return await self._list(sent, never)
+
+    async def _list(self, archive: Path, cancelled: Cancel) -> Backup:
+        """List an archive that came from elsewhere, once it was looked at.  Raises InvalidInput."""
+        found = await self._checking.archive(archive, silent, cancelled)
+        if not found.ok:
+            raise InvalidInput(" ".join(found.problems), field="name")
+        self.shelf.prepare()
+        partial = self.shelf.directory / f"{archive.name}{PARTIAL}"
+        await asyncio.to_thread(_copy, archive, partial)
+        backup = msgspec.structs.replace(described(archive), verified_at=self._now_ms())
+        self.shelf.put(partial, backup)
         return backup
 
 

@@ -68,7 +68,7 @@ class Taking:
                 await self._prove(partial, folder, manifest, tell, cancelled)
                 await asyncio.to_thread(record, self._store.directory, _of_store(manifest.files))
                 crash_point("backup: verified")
-                backup = self._describe(name, kind, manifest, partial.stat().st_size)
+                backup = await asyncio.to_thread(self._describe, name, kind, manifest, partial)
                 self._shelf.put(partial, backup)
                 crash_point("backup: listed")
             except OSError as error:
@@ -150,11 +150,12 @@ class Taking:
                 " Older ones stay; `noesis verify` looks at the store itself."
             )
 
-    def _describe(self, name: str, kind: Kind, manifest: Manifest, size: int) -> Backup:
+    def _describe(self, name: str, kind: Kind, manifest: Manifest, partial: Path) -> Backup:
+        [whole] = sum_files(partial.parent, [partial], lambda _: None)
         return Backup(
             name=name,
             created_at=manifest.created_at,
-            size=size,
+            size=whole.size,
             kind=kind,
             rows=sum(table.rows for table in manifest.tables.values()),
             memories=manifest.memories,
@@ -162,6 +163,7 @@ class Taking:
             product_version=manifest.product_version,
             verified_at=self._now_ms(),
             key=None if self._key_file is None else encryption.public_key(self._key_file),
+            sha256=whole.sha256,
         )
 
     async def prune(self) -> list[str]:

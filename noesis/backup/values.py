@@ -43,7 +43,7 @@ class Backup(msgspec.Struct, frozen=True, kw_only=True):
 
     `verified_at` is when its content was last compared, `proven_at` when it was last restored whole
     in a drill; both None for an archive that was put there by hand.  `key` is the public key it is
-    encrypted to.
+    encrypted to, `sha256` (hex) the archive's own.  `copied_at` is set in the note that lies beside a copy.
     """
 
     name: str
@@ -57,6 +57,8 @@ class Backup(msgspec.Struct, frozen=True, kw_only=True):
     verified_at: int | None = None
     proven_at: int | None = None
     key: str | None = None
+    sha256: str | None = None
+    copied_at: int | None = None
 
 
 class Verified(msgspec.Struct, frozen=True, kw_only=True):
@@ -148,3 +150,31 @@ class Brought(msgspec.Struct, frozen=True, kw_only=True):
     restored: int
     same: int
     forgotten: int
+
+
+class CopyState(msgspec.Struct, frozen=True, kw_only=True):
+    """How the copies in the bucket at `place` stand; times are ms since 1970, None: never.
+
+    `error` is why the last try failed, since `failing_since`; `held` are the backups that lay there,
+    compared, when it was last asked.
+    """
+
+    place: str = ""
+    tried_at: int | None = None
+    copied_at: int | None = None
+    error: str | None = None
+    failing_since: int | None = None
+    held: tuple[Backup, ...] = ()
+
+
+class Listed(msgspec.Struct, frozen=True):
+    """A backup and where it lies: `here`, or the address of a copy."""
+
+    backup: Backup
+    places: tuple[str, ...]
+
+
+class Made(Backup, frozen=True, kw_only=True):
+    """A backup that was just made; `copy_error` is why it is not in the bucket as well."""
+
+    copy_error: str | None = None

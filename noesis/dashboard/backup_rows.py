@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from noesis.backup.values import Backup, Kind, Preview
+from noesis.backup.copies import HERE
+from noesis.backup.values import Backup, CopyState, Kind, Listed, Preview
 from noesis.dashboard import charts, times
 from noesis.dashboard.presenters import Moment, moment
 from noesis.dashboard.stats_page import size
@@ -49,7 +50,7 @@ class State(msgspec.Struct, frozen=True):
 
 
 class BackupRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One backup."""
+    """One backup; `here` is whether it lies on this machine, `copy` its address in the bucket."""
 
     name: str
     made: Moment
@@ -59,6 +60,17 @@ class BackupRow(msgspec.Struct, frozen=True, kw_only=True):
     encrypted: bool
     state: State
     proven: Moment | None
+    here: bool
+    copy: str | None
+
+
+class CopiesPart(msgspec.Struct, frozen=True, kw_only=True):
+    """How the copies in the bucket stand."""
+
+    address: str
+    copied: Moment | None
+    error: str | None
+    since: Moment | None
 
 
 class SnapshotRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,8 +93,21 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
     stays: tuple[str, ...]
 
 
-def backup_row(backup: Backup, problems: Mapping[str, str], now_ms: int) -> BackupRow:
+def copies_part(address: str | None, state: CopyState, now_ms: int) -> CopiesPart | None:
+    """How the copies stand, for the page; None without a bucket."""
+    if address is None:
+        return None
+    return CopiesPart(
+        address=address,
+        copied=None if state.copied_at is None else moment(state.copied_at, now_ms),
+        error=state.error,
+        since=None if state.failing_since is None else moment(state.failing_since, now_ms),
+    )
+
+
+def backup_row(listed: Listed, problems: Mapping[str, str], now_ms: int) -> BackupRow:
     """A backup for the list; `problems` says by name what the last verification found wrong."""
+    backup = listed.backup
     return BackupRow(
         name=backup.name,
         made=moment(backup.created_at, now_ms),
@@ -92,6 +117,8 @@ def backup_row(backup: Backup, problems: Mapping[str, str], now_ms: int) -> Back
         encrypted=backup.name.endswith(".age"),
         state=_state(backup, problems.get(backup.name), now_ms),
         proven=None if backup.proven_at is None else moment(backup.proven_at, now_ms),
+        here=HERE in listed.places,
+        copy=next((place for place in listed.places if place != HERE), None),
     )
 
 

@@ -27,7 +27,7 @@ from noesis.runtime import Noesis
 
 HERE = "backups"
 UNDOABLE = ("restore", "undo", "re-embedding")
-NAMES = ("backup", "verify", "restore", "drill", "snapshot")
+NAMES = ("backup", "fetch_backup", "verify", "restore", "drill", "snapshot")
 
 _JOBS = 100
 _ROOM_FOR = 3
@@ -97,6 +97,15 @@ async def download_backup(request: PageRequest, noesis: Wired, name: FromPath[st
     return File(path=path, filename=name, media_type="application/octet-stream")
 
 
+@post("/backups/{name:str}/fetch", opt=PAGE, include_in_schema=False, status_code=200)
+async def fetch_backup(request: PageRequest, noesis: Wired, name: FromPath[str]) -> Response[str]:
+    """Start fetching a backup from the bucket."""
+    name = noesis.backups.copies.name_of(name)
+    await noesis.audit.record(request.auth.actor, "backup fetched from the bucket", name)
+    await noesis.jobs.enqueue("fetch_backup", key=f"fetch:{name}", args={"name": name})
+    return see("/backups?said=fetch-started")
+
+
 @post("/backups/{name:str}/verify", opt=PAGE, include_in_schema=False, status_code=200)
 async def verify_backup(noesis: Wired, name: FromPath[str]) -> Response[str]:
     """Start a verification: every hash, every row, and a search of each kind."""
@@ -136,7 +145,7 @@ async def backups_page(
     request: PageRequest, noesis: Noesis, error: NoesisError | None, *, of_snapshots: bool = False
 ) -> Response[str]:
     """The page, with a mistake of the upload's or of the snapshots' where it was made."""
-    now, settings = noesis.now_ms(), noesis.settings
+    now, settings, copies = noesis.now_ms(), noesis.settings, noesis.backups.copies
     backups = await noesis.backups.list()
     verified = await noesis.jobs.list(JobFilter(states=("succeeded",), names=("verify",)), limit=_JOBS)
     failed = await noesis.jobs.list(JobFilter(states=("failed",), names=("backup",)), limit=_JOBS)
@@ -149,7 +158,8 @@ async def backups_page(
         "backups.html",
         here=HERE,
         status=200 if error is None else error.status_code,
-        rows=[backup_rows.backup_row(backup, problems, now) for backup in backups],
+        rows=[backup_rows.backup_row(each, problems, now) for each in await noesis.backups.everywhere()],
+        copies=backup_rows.copies_part(copies.address, await copies.state(), now),
         strip=strip,
         strip_words=backup_rows.strip_words(strip),
         jobs=await _jobs(noesis, now),
@@ -239,6 +249,7 @@ HANDLERS = [
     ask_undo,
     undo_restore,
     download_backup,
+    fetch_backup,
     verify_backup,
     ask_restore,
     restore_backup,

@@ -24,6 +24,7 @@ WORDS = {
     "cleanup": "Archive what has expired",
     "dedup": "Look for near-duplicates",
     "backup": "Make a backup",
+    "fetch_backup": "Fetch a backup from the bucket",
     "verify": "Verify a backup",
     "restore": "Restore a backup",
     "drill": "Prove that the latest backup restores",
@@ -38,11 +39,21 @@ _LEAST_PERIOD_MS = 60_000
 
 _RESULT_WORDS = 6
 
-_IN_BYTES = frozenset({"backup", "verify", "restore", "drill", "prepare_model"})
+_IN_BYTES = frozenset({"backup", "fetch_backup", "verify", "restore", "drill", "prepare_model"})
 """Jobs whose progress is in bytes."""
 
 _NO_NEWS = frozenset(
-    {"created_at", "verified_at", "proven_at", "took_ms", "instance", "key", "product_version"}
+    {
+        "created_at",
+        "verified_at",
+        "proven_at",
+        "took_ms",
+        "instance",
+        "key",
+        "product_version",
+        "sha256",
+        "copied_at",
+    }
 )
 """What stands in a result for programs."""
 

@@ -43,6 +43,7 @@ MESSAGES = {
     "runs-already": Message("The same work is waiting or running already.", is_error=True),
     "revoked": Message("The token is worthless from now on."),
     "backup-started": Message("A backup is being made. It is listed below once it was verified."),
+    "fetch-started": Message("It is being fetched from the bucket, and compared before it can be restored."),
     "verify-started": Message("It is being verified; the list tells what was found."),
     "drill-started": Message("The newest backup is being restored beside the store and compared."),
     "restore-started": Message("It is being restored. Everything works until the moment of the change."),
@@ -54,6 +55,10 @@ MESSAGES = {
     "stored": Message("It is a memory now."),
     "decided": Message("Done."),
     "snapshot-fetched": Message("The snapshot was compared and is listed below as a backup."),
+    "none-chosen": Message("Choose memories first: tick the box before each.", is_error=True),
+    "undone": Message("Undone: they are as they were."),
+    "undone-partly": Message("Undone, but for those that changed since, are gone or have no room any more."),
+    "undone-before": Message("This cannot be undone any more.", is_error=True),
     "retried": Message("Its vector will be tried again in a moment."),
 }
 

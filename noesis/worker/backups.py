@@ -17,7 +17,7 @@ _DAY_MS = 86_400_000
 
 
 async def backup(context: JobContext, scheduled: bool = False) -> dict[str, Any]:
-    """Make a backup; progress is in bytes, of which each is read three times."""
+    """Make a backup and copy it; progress is in bytes: each is read three times, and travels twice."""
     noesis: Noesis = context.runtime
     try:
         made = await noesis.backups.create(
@@ -29,7 +29,20 @@ async def backup(context: JobContext, scheduled: bool = False) -> dict[str, Any]
         await noesis.activity.record("backup", f"No backup was made: {error.message}", level="error")
         raise
     await noesis.activity.record("backup", f"{made.name}: {made.memories:,} memories, verified.")
+    if made.copy_error is not None:
+        words = f"{made.name} was not copied to the bucket: {made.copy_error}"
+        await noesis.activity.record("backup", words, level="error", job_id=context.job.id)
     return msgspec.to_builtins(made)  # type: ignore[no-any-return]
+
+
+async def fetch_backup(context: JobContext, name: str) -> dict[str, Any]:
+    """Fetch a backup from the bucket; progress is in bytes."""
+    noesis: Noesis = context.runtime
+    try:
+        fetched = await noesis.backups.fetch(name, context.progress, context.cancelled)
+    except Cancelled as error:
+        return {"cancelled": error.message}
+    return msgspec.to_builtins(fetched)  # type: ignore[no-any-return]
 
 
 async def verify(context: JobContext, name: str | None = None) -> dict[str, Any]:
@@ -103,6 +116,7 @@ _LONG_S = 12 * 3600.0
 
 HANDLERS = {
     "backup": Handler(run=backup, timeout_s=_LONG_S, max_attempts=3, concurrency=1),
+    "fetch_backup": Handler(run=fetch_backup, timeout_s=_LONG_S, max_attempts=3, concurrency=1),
     "verify": Handler(run=verify, timeout_s=_LONG_S, max_attempts=3, concurrency=1),
     "restore": Handler(run=restore, timeout_s=_LONG_S, max_attempts=3, concurrency=1),
     "drill": Handler(run=drill, timeout_s=_LONG_S, max_attempts=3, concurrency=1),

@@ -8,9 +8,12 @@ from typing import Any
 import httpx
 import msgspec
 
+from noesis.bucket.place import Place
+from noesis.bucket.signing import Keys
 from noesis.memory import Role
 from noesis.worker.handlers import JobContext
 from noesis.worker.tasks import HANDLERS
+from tests.fakes.s3 import BUCKET, KEY_ID, REGION, SECRET, serving
 from tests.support import Product
 
 
@@ -93,3 +96,31 @@ async def test_a_backup_that_is_not_there_is_404_whatever_it_is_called(product: 
         assert (await admin.get(f"/api/v1/backups/{name}")).status_code in (400, 404)
         assert (await admin.post(f"/api/v1/backups/{name}/verify")).status_code in (400, 404)
     assert (await admin.post("/api/v1/restore/undo")).status_code == 409
+
+
+async def test_a_backup_in_the_bucket_is_listed_and_fetched(product: Product) -> None:
+    admin = await product.admin()
+    assert (await admin.get("/api/v1/backups/bucket")).status_code == 409
+    assert (await admin.post("/api/v1/backups/fetch", json={"name": "x.tar.gz"})).status_code == 409
+    with serving() as bucket:
+        copies = product.noesis.backups.copies
+        keys = Keys(KEY_ID, SECRET)
+        copies.place = Place(bucket=BUCKET, prefix="p", endpoint=bucket.url, region=REGION, keys=keys)
+        made = await run_job(product, await admin.post("/api/v1/backups"))
+        name, address = made["name"], f"s3://{BUCKET}/p/{made['name']}"
+        listed = (await admin.get("/api/v1/backups")).json()
+        assert listed["backups"][0]["places"] == ["here", address]
+        assert (listed["bucket"], listed["copy_error"]) == (f"s3://{BUCKET}/p", None)
+        product.noesis.backups.shelf.remove(name)
+        [only] = (await admin.get("/api/v1/backups")).json()["backups"]
+        assert only["places"] == [address]
+        assert (await admin.get("/api/v1/backups/bucket")).json()["backups"] == [only]
+        for wrong, status in (("../x", 404), ("s3://other/p/x.tar.gz", 400)):
+            answer = await admin.post("/api/v1/backups/fetch", json={"name": wrong})
+            assert answer.status_code == status
+        fetched = await run_job(product, await admin.post("/api/v1/backups/fetch", json={"name": address}))
+        assert fetched["name"] == name
+        assert (await admin.get(f"/api/v1/backups/{name}")).status_code == 200
+        bucket.faults.status = 403
+        answer = await admin.get("/api/v1/backups/bucket")
+        assert (answer.status_code, answer.json()["code"]) == (502, "bucket")

@@ -44,7 +44,9 @@ GATEWAY = {
     ("POST", "/api/v1/sources/{key}/scan"),
 }
 ADMIN = {
+    ("GET", "/api/v1/backups/bucket"),
     ("GET", "/api/v1/backups/{name}"),
+    ("POST", "/api/v1/backups/fetch"),
     ("POST", "/api/v1/backups/upload"),
     ("POST", "/api/v1/snapshots/fetch"),
     ("POST", "/api/v1/backups/{name}/restore"),

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from noesis.cli import main
+from tests.fakes.s3 import BUCKET, KEY_ID, REGION, SECRET, FakeS3, serving
 from tests.servers import quiet_environment
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -24,7 +26,17 @@ def commands() -> list[list[str]]:
     ]
 
 
-def test_every_command_of_the_runbook_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def server() -> Iterator[FakeS3]:
+    with serving() as fake:
+        yield fake
+
+
+def test_every_command_of_the_runbook_works(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: FakeS3
+) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text(f"{SECRET}\n")
     for name in [name for name in os.environ if name.startswith("NOESIS_")]:
         monkeypatch.delenv(name)
     silent = quiet_environment(tmp_path / "data")
@@ -44,9 +56,18 @@ def test_every_command_of_the_runbook_works(tmp_path: Path, monkeypatch: pytest.
         "$FILE": str(tmp_path / "data" / "backups" / name),
         "$NEW": str(tmp_path / "new"),
         "$KEY": str(tmp_path / "key"),
+        "$EMPTY": str(tmp_path / "empty"),
+        "$BUCKET": BUCKET,
+        "$ENDPOINT": server.url,
+        "$REGION": REGION,
+        "$KEY_ID": KEY_ID,
+        "$SECRET_FILE": str(secret),
     }
     done = 0
     for words in commands():
+        copies = sorted(key for key in server.objects if key.endswith(".age"))
+        if copies:
+            values |= {"$COPY": f"s3://{BUCKET}/{copies[-1]}", "$LATEST": copies[-1].removeprefix("noesis/")}
         arguments = [values.get(word, word) for word in words]
         if words[0] == "export":
             key, _, value = words[1].partition("=")
@@ -57,4 +78,6 @@ def test_every_command_of_the_runbook_works(tmp_path: Path, monkeypatch: pytest.
         done += 1
     assert done >= 12
     assert list((tmp_path / "data" / "backups").glob("*.age"))
-    assert "spare key" in run("recall", "--agent", "main", "--data", str(tmp_path / "new"))
+    for machine in ("new", "empty"):
+        assert "spare key" in run("recall", "--agent", "main", "--data", str(tmp_path / machine))
+    assert server.refused == []

@@ -6,14 +6,17 @@ import re
 from collections.abc import AsyncIterator
 
 import httpx
+import msgspec
 import pytest
 
+from noesis.bucket.place import place_of
 from noesis.errors import StoreError
 from noesis.memory import MemoryFilter, Role, Scope
 from noesis.runtime import Noesis
 from noesis.worker.handlers import Handler, JobContext
 from noesis.worker.tasks import HANDLERS
 from tests.dashboard.conftest import remember
+from tests.fakes.s3 import BUCKET, KEY_ID, REGION, SECRET, serving
 from tests.support import Clock, Product
 
 ADMIN = Scope(agent=None, role=Role.ADMIN)
@@ -223,3 +226,39 @@ async def test_a_form_of_another_site_is_refused(admin: httpx.AsyncClient, noesi
     answer = await admin.post("/backups/make", headers={"sec-fetch-site": "cross-site"})
     assert answer.status_code == 403
     assert (await noesis.jobs.list()).jobs == []
+
+
+async def test_the_page_tells_where_a_copy_lies_why_it_does_not_and_fetches_it(
+    admin: httpx.AsyncClient, noesis: Noesis
+) -> None:
+    with serving() as bucket:
+        settings = msgspec.structs.replace(
+            noesis.settings,
+            backup_s3_bucket=BUCKET,
+            backup_s3_endpoint=bucket.url,
+            backup_s3_region=REGION,
+            backup_s3_key_id=KEY_ID,
+            backup_s3_secret=SECRET,
+        )
+        noesis.backups.copies.place = place_of(settings)
+        noesis.backups.copies.pauses_s = ()
+        await remember(noesis, "The heron comes in the morning.")
+        bucket.faults.status, bucket.faults.code = 403, "SignatureDoesNotMatch"
+        await admin.post("/backups/make")
+        await do(noesis, "backup")
+        page = await shown(admin)
+        assert "Failing since just now" in page
+        assert "NOESIS_BACKUP_S3_SECRET" in page
+        assert SECRET not in (await admin.get("/backups")).text
+        bucket.faults.status = 0
+        assert await noesis.backups.copy() is None
+        (backup,) = await noesis.backups.list()
+        assert "copied to the bucket" in await shown(admin)
+        noesis.backups.shelf.remove(backup.name)
+        assert "only in the bucket" in (page := await shown(admin))
+        assert "Restore…" not in page
+        answer = await admin.post(f"/backups/{backup.name}/fetch")
+        assert answer.headers["location"] == "/backups?said=fetch-started"
+        await do(noesis, "fetch_backup")
+        assert "copied to the bucket" in (page := await shown(admin))
+        assert "Restore…" in page

@@ -1,0 +1,1 @@
+"""An S3-compatible bucket, spoken to over plain HTTP with signatures of our own."""

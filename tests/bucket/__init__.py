@@ -1,0 +1,1 @@
+"""Tests of the bucket that backups are copied to."""
