@@ -9,7 +9,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from noesis.audit import Audit
-from noesis.editing import DeleteChange, Edit, EditChange
+from noesis.editing import ArchiveChange, DeleteChange, Edit, EditChange
 from noesis.errors import Conflict, InvalidInput, NotFound
 from noesis.indexing import prepare_tags
 from noesis.lifetimes import Lifetimes, Lives
@@ -35,16 +35,26 @@ class BulkEdit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BulkDone(msgspec.Struct, frozen=True, kw_only=True):
-    """How many memories it is about, and the ids of the first ones.
+    """Which memories it is about.
 
-    Of a preview (not `applied`), `count` are meant; of an act, `count` were changed, and `left_out` could
-    not be or had ceased to fit in between.
+    Of a preview (not `applied`), `ids` are meant; of an act, `ids` were changed, and `left_out` could
+    not be or had ceased to fit in between.  `at` is the time (ms) that is noted with the change.
     """
 
-    count: int
+    ids: tuple[str, ...]
     applied: bool
-    sample: tuple[str, ...]
+    at: int
     left_out: int = 0
+
+    @property
+    def count(self) -> int:
+        """How many."""
+        return len(self.ids)
+
+    @property
+    def sample(self) -> tuple[str, ...]:
+        """The first of them."""
+        return self.ids[:SAMPLE]
 
 
 class BulkEditing:
@@ -71,14 +81,14 @@ class BulkEditing:
         another one, or a StoreError, with what was done until then done.
         """
 
-        def change(each: Selected) -> FittingChange:
-            return FittingChange(each.id, selection, DeleteChange(scope, each.id, now), now)
+        return await self._put_away(scope, selection, confirm_count, DeleteChange, "memories deleted")
 
-        now = self._now_ms()
-        selection, found = await self._meant(scope, selection, confirm_count, now)
-        if confirm_count is None:
-            return _preview(found)
-        return await self._apply(scope, "memories deleted", selection, found, change)
+    async def archive(self, scope: Scope, selection: Selection, confirm_count: int | None) -> BulkDone:
+        """Move what is selected to the archive; without `confirm_count` only say what would be.
+
+        Raises as `delete` does.
+        """
+        return await self._put_away(scope, selection, confirm_count, ArchiveChange, "memories archived")
 
     async def edit(
         self, scope: Scope, selection: Selection, edit: BulkEdit, confirm_count: int | None
@@ -88,7 +98,7 @@ class BulkEditing:
         now = self._now_ms()
         selection, found = await self._meant(scope, selection, confirm_count, now)
         if confirm_count is None:
-            return _preview(found)
+            return _preview(found, now)
         added = {each.agent: edit for each in found}
         lives: dict[str, Lives] = {}
         for agent in added:
@@ -101,7 +111,24 @@ class BulkEditing:
             inner = BulkEditChange(scope, each.id, added[each.agent], lives[each.agent], now)
             return FittingChange(each.id, selection, inner, now)
 
-        return await self._apply(scope, "memories edited", selection, found, change)
+        return await self._apply(scope, "memories edited", selection, found, change, now)
+
+    async def _put_away(
+        self,
+        scope: Scope,
+        selection: Selection,
+        confirm_count: int | None,
+        kind: type[ArchiveChange | DeleteChange],
+        act: str,
+    ) -> BulkDone:
+        def change(each: Selected) -> FittingChange:
+            return FittingChange(each.id, selection, kind(scope, each.id, now), now)
+
+        now = self._now_ms()
+        selection, found = await self._meant(scope, selection, confirm_count, now)
+        if confirm_count is None:
+            return _preview(found, now)
+        return await self._apply(scope, act, selection, found, change, now)
 
     async def _meant(
         self, scope: Scope, selection: Selection, confirm_count: int | None, now_ms: int
@@ -119,6 +146,7 @@ class BulkEditing:
         selection: Selection,
         found: Sequence[Selected],
         change: Callable[[Selected], FittingChange],
+        now_ms: int,
     ) -> BulkDone:
         """Page by page; the audit log tells how many were changed, also when the disk stopped it half-way."""
         changed: list[str] = []
@@ -127,12 +155,7 @@ class BulkEditing:
                 changed += await self._page(change(each) for each in found[start : start + _AT_ONCE])
         finally:
             await self._audit.record(scope.actor, act, f"{len(changed)} with {selection.words}")
-        return BulkDone(
-            count=len(changed),
-            applied=True,
-            sample=tuple(changed[:SAMPLE]),
-            left_out=len(found) - len(changed),
-        )
+        return BulkDone(ids=tuple(changed), applied=True, at=now_ms, left_out=len(found) - len(changed))
 
     async def _page(self, changes: Iterable[FittingChange]) -> list[str]:
         """The ids of those that were changed; a memory that refuses the change stops no other."""
@@ -151,7 +174,11 @@ class FittingChange:
     hashes: tuple[str, ...] = ()
 
     def __init__(
-        self, memory_id: str, selection: Selection, change: DeleteChange | BulkEditChange, now_ms: int
+        self,
+        memory_id: str,
+        selection: Selection,
+        change: ArchiveChange | DeleteChange | BulkEditChange,
+        now_ms: int,
     ) -> None:
         self._selection = selection
         self._change = change
@@ -202,8 +229,8 @@ def _tags(row: Row, edit: BulkEdit) -> tuple[str, ...] | UnsetType:
     return check_tags([*(tag for tag in row.tags if tag not in edit.remove_tags), *edit.add_tags])
 
 
-def _preview(found: Sequence[Selected]) -> BulkDone:
-    return BulkDone(count=len(found), applied=False, sample=tuple(each.id for each in found[:SAMPLE]))
+def _preview(found: Sequence[Selected], now_ms: int) -> BulkDone:
+    return BulkDone(ids=tuple(each.id for each in found), applied=False, at=now_ms)
 
 
 def _check(edit: BulkEdit) -> None:

@@ -12,6 +12,7 @@ from noesis.errors import Conflict, InvalidInput, NotFound
 from noesis.indexing import cut, prepare_tags, prepare_text, trust_of
 from noesis.lifetimes import Lifetimes, Lives
 from noesis.memory import (
+    BY_HAND,
     DELETED,
     FLAGGED,
     NEVER,
@@ -231,6 +232,18 @@ class DeleteChange(_OwnedChange):
         ]
         view.put_archived(gone)
         return to_memory(gone)
+
+
+class ArchiveChange(_OwnedChange):
+    """Moves an active memory to the archive, because somebody says so."""
+
+    def apply(self, view: View) -> Memory:
+        """Raises NotFound when it is not active any more."""
+        rows = self.owned(view.active(self._id))
+        values = {"archived_at": self._now_ms, "archive_reason": BY_HAND, "updated_at": self._now_ms}
+        away = [msgspec.structs.replace(row, **values) for row in rows]
+        view.put_archived(away)
+        return to_memory(away)
 
 
 class UndeleteChange(_OwnedChange):

@@ -194,6 +194,7 @@ DELETED = "deleted"
 EXPIRED = "expired"
 SOURCE_GONE = "source gone"
 MERGED = "merged"
+BY_HAND = "by hand"
 """Why a row left the active table (`archive_reason`)."""
 
 

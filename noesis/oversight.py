@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
 from noesis.audit import Audit
 from noesis.bulk_editing import BulkEditing
-from noesis.capturing import Capturing
-from noesis.control import Control
+from noesis.choosing import Choosing
+from noesis.chosen_acts import ChosenActs
 from noesis.forgetting import Drop, Forgetting
 from noesis.history import History
-from noesis.history_log import HistoryLog
-from noesis.inbox import Inbox
+from noesis.inflow import Inflow
 from noesis.lifetimes import Lifetimes
+from noesis.opened import Opened
+from noesis.quotas import Quotas
 from noesis.redacting import Redacting
 from noesis.settings import Settings
-from noesis.store import Store
 from noesis.tombstones import Tombstones
 
 
@@ -26,28 +26,32 @@ class Oversight(msgspec.Struct, kw_only=True):
 
     history: History
     bulk: BulkEditing
+    choosing: Choosing
     forgetting: Forgetting
     tombstones: Tombstones
 
 
 def oversight(
-    log: HistoryLog,
-    store: Store,
-    control: Control,
+    opened: Opened,
     redacting: Redacting,
     lifetimes: Lifetimes,
-    capturing: Capturing,
-    inbox: Inbox,
+    quotas: Quotas,
+    brought_in: Inflow,
     audit: Audit,
     settings: Settings,
-    now_ms: Callable[[], int],
     drops: Sequence[Drop],
+    chosen: ChosenActs,
 ) -> Oversight:
     """The parts, wired; `drops` are told what is gone for good."""
+    store, control, now_ms = opened.store, opened.control, opened.now_ms
     tombstones = Tombstones(control, now_ms)
+    bulk = BulkEditing(store, redacting, lifetimes, audit, now_ms)
     return Oversight(
-        history=History(log, store, now_ms, keep_days=settings.history_days),
-        bulk=BulkEditing(store, redacting, lifetimes, audit, now_ms),
-        forgetting=Forgetting(store, control, tombstones, capturing, inbox, audit, now_ms, drops),
+        history=History(opened.history, store, now_ms, keep_days=settings.history_days),
+        bulk=bulk,
+        choosing=Choosing(store, bulk, chosen, quotas, audit, now_ms),
+        forgetting=Forgetting(
+            store, control, tombstones, brought_in.capturing, brought_in.inbox, audit, now_ms, drops
+        ),
         tombstones=tombstones,
     )

@@ -15,6 +15,7 @@ from noesis.audit import Audit
 from noesis.backup.health import BackupHealth
 from noesis.backup.operation import Backups
 from noesis.browsing import Browsing
+from noesis.chosen_acts import ChosenActs
 from noesis.cleaning import Forget
 from noesis.cleaning_health import CleaningHealth
 from noesis.context_engine import ContextEngine, context_engine
@@ -212,13 +213,14 @@ class _Shared(msgspec.Struct, frozen=True):
     superseding: Superseding
     uses: Uses
     findings: FindingBook
+    chosen: ChosenActs
     filling: Filling
     presence: Presence
 
     @property
     def forget(self) -> tuple[Forget, ...]:
         """What is told of memories that are gone for good."""
-        return (self.uses.drop, self.superseding.drop, self.findings.drop)
+        return (self.uses.drop, self.superseding.drop, self.findings.drop, self.chosen.drop)
 
 
 def _shared(opened: Opened, settings: Settings) -> _Shared:
@@ -238,6 +240,7 @@ def _shared(opened: Opened, settings: Settings) -> _Shared:
         superseding=Superseding(control, store, now_ms, opened.history.witness),
         uses=Uses(control, store, now_ms, extending=extending),
         findings=FindingBook(control, now_ms),
+        chosen=ChosenActs(control, now_ms),
         filling=Filling(store, opened.vectors, now_ms),
         presence=Presence(control, now_ms),
     )
@@ -290,17 +293,15 @@ def _groups(
         inflow=brought_in,
         retention=retention(opened, shared.browsing, lifetimes, quotas, audit, settings, shared.forget),
         oversight=oversight(
-            opened.history,
-            store,
-            control,
+            opened,
             redacting,
             lifetimes,
-            brought_in.capturing,
-            brought_in.inbox,
+            quotas,
+            brought_in,
             audit,
             settings,
-            now_ms,
             shared.forget,
+            shared.chosen,
         ),
         context=context_engine(
             opened, brought_in.capturing, redacting, answering.search, superseding, settings

@@ -8,15 +8,19 @@ from noesis.browsing import agent_condition, archived_condition, filter_conditio
 from noesis.errors import Forbidden, InvalidInput
 from noesis.memory import DELETED, MemoryFilter, Scope, to_datetime
 from noesis.store import Column, Condition, Row, Store
-from noesis.store.filters import equals
+from noesis.store.filters import EVERYTHING, equals, one_of
 
 
 class Selection(msgspec.Struct, frozen=True, kw_only=True):
-    """The memories of `agent` (None: every agent's) that fit, of the archive or of the active ones."""
+    """The memories of `agent` (None: every agent's) that fit, of the archive or of the active ones.
+
+    With `ids` only those among these.
+    """
 
     wanted: MemoryFilter = MemoryFilter()
     agent: str | None = None
     archived: bool = False
+    ids: tuple[str, ...] = ()
 
     @property
     def words(self) -> str:
@@ -31,6 +35,7 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
             ("after", wanted.after and f"{to_datetime(wanted.after):%Y-%m-%dT%H:%M:%SZ}"),
             ("before", wanted.before and f"{to_datetime(wanted.before):%Y-%m-%dT%H:%M:%SZ}"),
             ("archived", "yes" if self.archived else ""),
+            ("chosen", len(self.ids) or ""),
         ]
         return " ".join(f"{name}={value}" for name, value in parts if value)
 
@@ -48,7 +53,7 @@ def owned(scope: Scope, selection: Selection) -> Selection:
     Raises InvalidInput when it names nothing that limits it: all memories are never meant by silence.
     Raises Forbidden when it names another agent.
     """
-    if selection.agent is None and selection.wanted == MemoryFilter():
+    if selection.agent is None and selection.wanted == MemoryFilter() and not selection.ids:
         raise InvalidInput(
             "Name at least one filter: agent_id, memory_type, tag, session_id, source or an age."
             " Nothing was changed.",
@@ -74,6 +79,7 @@ def _condition(selection: Selection, now_ms: int) -> Condition:
         agent_condition(selection.agent)
         & filter_condition(selection.wanted)
         & equals(Column.CHUNK, 0)
+        & (one_of(Column.PARENT_ID, selection.ids) if selection.ids else EVERYTHING)
         & (archived_condition() if selection.archived else live_condition(now_ms))
     )
 
@@ -84,6 +90,7 @@ def still_fits(selection: Selection, row: Row, now_ms: int) -> bool:
     stands = row.archive_reason != DELETED if selection.archived else row.expires_at > now_ms
     return (
         stands
+        and (not selection.ids or row.parent_id in selection.ids)
         and selection.agent in (None, row.agent_id)
         and (not wanted.memory_types or row.memory_type in wanted.memory_types)
         and set(wanted.tags) <= set(row.tags)

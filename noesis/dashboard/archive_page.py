@@ -16,12 +16,17 @@ from noesis.dashboard.forms import read_fields
 from noesis.dashboard.presenters import Moment, Row, moment, row
 from noesis.dashboard.rendering import PageRequest, page, see
 from noesis.errors import InvalidInput
-from noesis.memory import EXPIRED, MERGED, SOURCE_GONE, MemoryType
+from noesis.memory import BY_HAND, EXPIRED, MERGED, SOURCE_GONE, MemoryType
 from noesis.runtime import Noesis
 from noesis.text.normalise import agent_name
 
 HERE = "archive"
-REASONS = {EXPIRED: "expired", SOURCE_GONE: "its source is gone", MERGED: "merged into another"}
+REASONS = {
+    EXPIRED: "expired",
+    SOURCE_GONE: "its source is gone",
+    MERGED: "merged into another",
+    BY_HAND: "archived by hand",
+}
 """Why a memory lies in the archive, in words."""
 
 _ON_A_PAGE = 40

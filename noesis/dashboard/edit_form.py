@@ -58,9 +58,9 @@ def to_edit(form: EditForm, memory: Memory) -> Edit:
             )
         changes["text"] = form.text
     if form.memory_type != shown.memory_type:
-        changes["memory_type"] = _memory_type(form.memory_type)
+        changes["memory_type"] = memory_type_of(form.memory_type)
     if form.priority != shown.priority:
-        changes["priority"] = _whole(form.priority) if form.priority else None
+        changes["priority"] = priority_of(form.priority) if form.priority else None
     if (tags := tags_of(form.tags)) != memory.tags:
         changes["tags"] = tags
     if form.ttl_days:
@@ -73,7 +73,8 @@ def tags_of(raw: str) -> tuple[str, ...]:
     return tuple(tag.strip() for tag in raw.split(",") if tag.strip())
 
 
-def _memory_type(raw: str) -> MemoryType:
+def memory_type_of(raw: str) -> MemoryType:
+    """The type of this name.  Raises InvalidInput."""
     try:
         return MemoryType(raw)
     except ValueError as error:
@@ -81,7 +82,8 @@ def _memory_type(raw: str) -> MemoryType:
         raise InvalidInput(f"The type must be one of {names}.", field="memory_type") from error
 
 
-def _whole(raw: str) -> int:
+def priority_of(raw: str) -> int:
+    """A priority as somebody typed it.  Raises InvalidInput."""
     if not (raw.isascii() and raw.isdigit() and len(raw) <= 3 and int(raw) <= 100):
         raise InvalidInput("The priority must be a whole number from 0 to 100.", field="priority")
     return int(raw)

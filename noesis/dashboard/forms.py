@@ -22,7 +22,7 @@ async def read_form(request: Request[Any, Any, Any]) -> dict[str, str]:
     return dict(await read_fields(request))
 
 
-async def read_fields(request: Request[Any, Any, Any]) -> list[tuple[str, str]]:
+async def read_fields(request: Request[Any, Any, Any], *, most: int = _MAX_FIELDS) -> list[tuple[str, str]]:
     """The fields of a sent form in order; a name may come several times.  Raises InvalidInput."""
     if (
         request.headers.get("content-type", "").partition(";")[0].strip()
@@ -34,7 +34,7 @@ async def read_fields(request: Request[Any, Any, Any]) -> list[tuple[str, str]]:
             (await request.body()).decode("ascii"),
             keep_blank_values=True,
             errors="strict",
-            max_num_fields=_MAX_FIELDS,
+            max_num_fields=most,
         )
     except ValueError as error:
         raise InvalidInput("The form could not be read.") from error

@@ -11,6 +11,7 @@ from noesis.dashboard import (
     archive_page,
     backup_part_page,
     backups_page,
+    chosen_page,
     docs_page,
     duplicates_page,
     entry,
@@ -30,6 +31,7 @@ from noesis.dashboard.error_pages import ERROR_HANDLERS
 PAGES = [
     *searching.HANDLERS,
     *memory_pages.HANDLERS,
+    *chosen_page.HANDLERS,
     *inbox_page.HANDLERS,
     *duplicates_page.HANDLERS,
     *sources_page.HANDLERS,

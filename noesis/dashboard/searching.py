@@ -54,6 +54,7 @@ async def show_search(request: PageRequest, noesis: Wired, state: State) -> Resp
         form=form,
         results=results,
         without_filters=search_form.address(SearchForm(q=form.q)),
+        here_again=search_form.address(form),
         by_words=search_form.address(form, mode=Mode.KEYWORD.value),
         choices=await _choices(request.auth, noesis, state, {row.agent for row in results.rows}),
         base_url=base_url(request, https=noesis.settings.secure_cookies),

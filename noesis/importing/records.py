@@ -20,8 +20,10 @@ from noesis.importing.values import Course, Recipients
 from noesis.indexing import cut, prepare, trust_of
 from noesis.lifetimes import Lifetimes, Lives
 from noesis.memory import (
+    BY_HAND,
     DELETED,
     EXPIRED,
+    MERGED,
     NEVER,
     SOURCE_GONE,
     Memory,
@@ -41,7 +43,7 @@ from noesis.tombstones import Kind
 from noesis.vectors import Vectors
 
 _EMBED_AT_ONCE = 64
-_REASONS = (DELETED, EXPIRED, SOURCE_GONE)
+_REASONS = (BY_HAND, DELETED, EXPIRED, MERGED, SOURCE_GONE)
 _STANDING = (
     Column.ID,
     Column.PARENT_ID,

@@ -80,6 +80,16 @@ def address(path: str) -> Callable[[Window, str], None]:
     return show
 
 
+def show_chosen(window: Window, _: str) -> None:
+    window.goto("/?q=heron").get_by_role("button", name="shown…").click()
+
+
+def show_done(window: Window, _: str) -> None:
+    show_chosen(window, _)
+    window.page.get_by_label("Priority").fill("40")
+    window.page.get_by_role("button", name="Change these").click()
+
+
 PAGES: dict[str, Callable[[Window, str], None]] = {
     "newest": address("/"),
     "hits": show_hits,
@@ -104,6 +114,8 @@ PAGES: dict[str, Callable[[Window, str], None]] = {
     "system": address("/system"),
     "duplicates": address("/inbox/duplicates"),
     "first steps": address("/start"),
+    "chosen": show_chosen,
+    "chosen and changed": show_done,
     "nowhere": address("/nowhere"),
     "keys": show_keys,
 }

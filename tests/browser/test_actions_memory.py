@@ -43,6 +43,39 @@ def search(window: Window, served: Served, word: str) -> None:
     expect(page.locator(".hit mark").first).to_be_visible()
 
 
+def chosen(window: Window, served: Served, word: str) -> None:
+    for number in range(3):
+        remember(served, f"The {word} lark number {number}.", f"lark-{word}")
+    page = window.goto(f"/?q=lark&agent=lark-{word}")
+    hits = page.locator(".hit")
+    page.get_by_role("button", name="With the chosen…").click()
+    expect(page.get_by_text("Choose memories first")).to_be_visible()
+    hits.filter(has_text="number 1").get_by_role("checkbox").check()
+    page.get_by_role("button", name="With the chosen…").click()
+    expect(page.get_by_role("heading", name="One memory")).to_be_visible()
+    page.get_by_label("Priority").fill("101")
+    page.get_by_role("button", name="Change this memory").click()
+    expect(page.locator("#priority-mistake")).to_be_visible()
+    page.get_by_label("Priority").fill("9")
+    page.get_by_label("Add tags").fill(f"{word}-tag")
+    page.get_by_role("button", name="Change this memory").click()
+    expect(page.get_by_role("heading", name="One memory was changed")).to_be_visible()
+    expect(page.get_by_text("priority 9")).to_be_visible()
+    page.get_by_role("link", name="Back to the list").click()
+    for button, count, said in (
+        ("Move to the archive", 3, "3 memories were moved to the archive"),
+        ("Delete", 3, "3 memories were deleted"),
+    ):
+        expect(hits).to_have_count(count)
+        page.get_by_role("button", name="With all 3 shown…").click()
+        page.get_by_role("button", name=button).click()
+        expect(page.get_by_role("heading", name=said)).to_be_visible()
+        page.get_by_role("button", name="Undo this").click()
+        expect(page.get_by_text("Undone: they are as they were.")).to_be_visible()
+    expect(hits).to_have_count(3)
+    expect(page.locator(".tag")).to_have_text([f"{word}-tag"])
+
+
 def memory(window: Window, served: Served, word: str) -> None:
     served.embedder.broken[f"{word} stork"] = EmbeddingFailure(
         "The text is too long for the model.", permanent=True
@@ -208,6 +241,7 @@ WALKS: dict[str, tuple[Walk, tuple[str, ...]]] = {
         ),
     ),
     "search": (search, ("GET /",)),
+    "chosen": (chosen, ("POST /chosen", "POST /chosen/act", "POST /chosen/*/undo")),
     "memory": (
         memory,
         (

@@ -91,6 +91,25 @@ def test_a_memorys_page_says_whether_a_question_finds_it(window: Opener, served:
         expect(page.locator(".prose")).to_be_visible()
 
 
+def test_what_is_chosen_stays_chosen_by_its_memory_while_typing(window: Opener, served: Served) -> None:
+    for text in ("The finch sings.", "The finch and the wren sing.", "The wren sleeps."):
+        remember(served, text, "singer")
+    with window() as visitor:
+        page = visitor.goto("/?q=finch&agent=singer&mode=keyword")
+        wren = page.locator(".hit", has_text="The finch and the wren sing.").get_by_role("checkbox")
+        wren.check()
+        page.locator("#q").fill("wren")
+        expect(page.locator(".hit", has_text="The wren sleeps.")).to_be_visible()
+        expect(page.locator(".hit", has_text="The wren sleeps.").get_by_role("checkbox")).not_to_be_checked()
+        page.locator("#q").fill("sleeps")
+        expect(page.locator(".hit")).to_have_count(1)
+        expect(page.get_by_role("checkbox").first).not_to_be_checked()
+        page.keyboard.press("Escape")
+        page.keyboard.press("j")
+        page.keyboard.press("x")
+        expect(page.get_by_role("checkbox").first).to_be_checked()
+
+
 def edit_delete_undo(window: Opener, served: Served, text: str, *, scripts: bool) -> None:
     memory_id = remember(served, text)
     with window(java_script_enabled=scripts) as visitor:

@@ -28,6 +28,7 @@
     },
     j: () => move(1),
     k: () => move(-1),
+    x: () => document.activeElement.closest(".hit")?.querySelector("input[name=id]")?.click(),
     "?": () => one("#keys")?.showModal(),
     g: () => {
       goes = Date.now() + 1500;
