@@ -16,7 +16,7 @@ import msgspec
 from noesis.client import Client, open_client
 from noesis.commands import as_json, out, quoted
 from noesis.errors import BucketFailed, Conflict, InvalidInput, NoesisError
-from noesis.job_watching import run_job, tell_megabytes
+from noesis.job_watching import ended, run_job, tell_megabytes
 from noesis.settings import Settings, load
 from noesis.shown import show_table
 
@@ -228,11 +228,14 @@ async def _look(settings: Settings, backup: str, part: dict[str, Any], *, despit
         path = await _found(work, backup)
         if wanted.whole:
             return {"preview": await work.preview(path, tell_megabytes)}
-        return {"memories": await work.beside(path, wanted)}
+        return {"memories": await work.beside(path, wanted, tell=tell_megabytes)}
 
     async def there(client: Client) -> Any:
         name = await _sent(client, backup)
-        return await client.call("POST", f"/api/v1/backups/{quoted(name)}/restore", {"preview": True, **part})
+        asked = {"preview": True, **part}
+        job = (await client.call("POST", f"/api/v1/backups/{quoted(name)}/restore", asked))["job_id"]
+        await ended(client, job, tell_megabytes, failure=Failed)
+        return await client.call("GET", f"/api/v1/backups/previews/{job}")
 
     return await _run_in(settings, here, there, despite_damage=despite_damage)
 

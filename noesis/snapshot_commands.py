@@ -41,7 +41,7 @@ def snapshot_command(
         fetched = _run(
             settings,
             lambda noesis: noesis.snapshots.fetch(commit),
-            lambda client: client.call("POST", "/api/v1/snapshots/fetch", body),
+            lambda client: run_job(client, "/api/v1/snapshots/fetch", body, tell=tell_nothing),
         )
         out(
             fetched,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import hashlib
 from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -16,16 +18,15 @@ from noesis.api.described import also
 from noesis.api.jobs import JobStarted, started
 from noesis.api.memories import ApiRequest
 from noesis.api.views import named_agent
+from noesis.backup import looks
 from noesis.backup.copies import HERE
 from noesis.backup.part import MOST_IDS
 from noesis.backup.shelf import check_name
 from noesis.backup.values import Backup, Beside, Preview, Wanted
-from noesis.errors import Conflict, InvalidInput
-from noesis.ledger import JobArgs
+from noesis.errors import Conflict, InvalidInput, NotFound
+from noesis.ledger import Job, JobArgs
 from noesis.memory import to_datetime
 from noesis.runtime import Noesis
-
-_SHOWN = 200
 
 
 class BackupView(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,8 +81,8 @@ class RestoreRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     ids: list[str] | None = None
 
 
-class RestoreAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """The job that was started, or what it would do: `preview` of the whole, `memories` of a part."""
+class PreviewAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """What a restore would do: `preview` of the whole, `memories` of a part; `job_id` while it is looked at."""
 
     job_id: str | None = None
     preview: Preview | None = None
@@ -170,26 +171,22 @@ async def verify_store(noesis: Wired) -> JobStarted:
 @post(
     "/backups/{name:str}/restore",
     opt=ADMIN,
-    status_code=200,
+    status_code=202,
     tags=["backups"],
     summary="Restore a backup",
-    responses={202: also(RestoreAnswer, "The job that was started.")},
 )
 async def restore_backup(
     request: ApiRequest, noesis: Wired, name: FromPath[str], data: JSONBody[RestoreRequest]
-) -> Response[RestoreAnswer]:
-    """Say what a restore would do, or start it: 202 with the job's id."""
-    path = noesis.backups.shelf.path(name)
+) -> JobStarted:
+    """Start a restore, or the look that says what it would do (GET /api/v1/backups/previews/{job_id})."""
+    noesis.backups.shelf.path(name)
     wanted = Wanted(agent=named_agent(data.agent_id), source=data.source, ids=tuple(data.ids or ()))
-    if data.preview:
-        if wanted.whole:
-            return Response(RestoreAnswer(preview=await noesis.backups.preview(path)), status_code=200)
-        beside = await noesis.backups.beside(path, wanted, _SHOWN)
-        return Response(RestoreAnswer(memories=list(beside)), status_code=200)
-    if data.confirm != name:
-        raise InvalidInput("Type the backup's name again in confirm, or ask for a preview.", field="confirm")
     if len(wanted.ids) > MOST_IDS:
         raise InvalidInput(f"At most {MOST_IDS:,} memories can be named.", field="ids")
+    if data.preview:
+        return started(await start_look(noesis, name, wanted))
+    if data.confirm != name:
+        raise InvalidInput("Type the backup's name again in confirm, or ask for a preview.", field="confirm")
     await noesis.audit.record(request.auth.actor, "restore started", name)
     args: JobArgs = {
         "name": name,
@@ -200,7 +197,32 @@ async def restore_backup(
         "source": wanted.source,
         "ids": list(wanted.ids) or None,
     }
-    return Response(RestoreAnswer(job_id=(await _restore(noesis, args)).job_id), status_code=202)
+    return await _restore(noesis, args)
+
+
+async def start_look(noesis: Noesis, name: str, wanted: Wanted) -> Job:
+    """Start a look at a backup; the same look that is under way is the answer to a second request."""
+    args = looks.arguments(name, wanted)
+    what = hashlib.sha256(msgspec.json.encode(args, order="sorted")).hexdigest()[:32]
+    return await noesis.jobs.enqueue(looks.JOB, key=f"{looks.JOB}:{what}", args=args)
+
+
+@get(
+    "/backups/previews/{job_id:str}",
+    opt=ADMIN,
+    tags=["backups"],
+    summary="What a restore would do",
+    responses={202: also(PreviewAnswer, "The look is still under way.")},
+)
+async def show_look(noesis: Wired, job_id: FromPath[str]) -> Response[PreviewAnswer]:
+    """What the job of a preview saw: 202 until it has ended, then for an hour the answer."""
+    job = await noesis.jobs.get(job_id)
+    if job.name != looks.JOB:
+        raise NotFound("There is no preview of this id.")
+    looked = await asyncio.to_thread(noesis.backups.looks.of, job)
+    if looked is None:
+        return Response(PreviewAnswer(job_id=job.id), status_code=202)
+    return Response(PreviewAnswer(preview=looked.preview, memories=looked.memories), status_code=200)
 
 
 @post("/restore/undo", opt=ADMIN, status_code=202, tags=["backups"], summary="Undo the last restore")
@@ -250,6 +272,7 @@ HANDLERS = [
     verify_backup,
     verify_store,
     restore_backup,
+    show_look,
     undo_restore,
     upload_backup,
 ]

@@ -9,7 +9,6 @@ from litestar import get, post
 from litestar.params import JSONBody
 
 from noesis.api.access import ADMIN, GATEWAY, Wired
-from noesis.api.backups import BackupView, view
 from noesis.api.jobs import JobStarted, started
 from noesis.api.memories import ApiRequest
 from noesis.errors import Conflict
@@ -77,15 +76,16 @@ async def take_snapshot(request: ApiRequest, noesis: Wired) -> JobStarted:
 @post(
     "/snapshots/fetch",
     opt=ADMIN,
-    status_code=201,
+    status_code=202,
     tags=["backups"],
     summary="Fetch a snapshot from the remote",
 )
-async def fetch_snapshot(request: ApiRequest, noesis: Wired, data: JSONBody[FetchRequest]) -> BackupView:
-    """Clone a snapshot, compare all of it, and list it as a backup that can be restored."""
-    fetched = await noesis.snapshots.fetch(data.commit)
-    await noesis.audit.record(request.auth.actor, "snapshot fetched", fetched.name)
-    return view(fetched)
+async def fetch_snapshot(request: ApiRequest, noesis: Wired, data: JSONBody[FetchRequest]) -> JobStarted:
+    """Start cloning a snapshot; all of it is compared, then it is listed as a backup that can be restored."""
+    noesis.snapshots.expect_fetchable(data.commit)
+    await noesis.audit.record(request.auth.actor, "snapshot fetched", data.commit or "the newest")
+    key = f"fetch_snapshot:{data.commit or ''}"
+    return started(await noesis.jobs.enqueue("fetch_snapshot", key=key, args={"commit": data.commit}))
 
 
 def _time(ms: int | None) -> datetime | None:

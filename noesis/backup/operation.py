@@ -15,6 +15,7 @@ from noesis.backup.checking import Checking
 from noesis.backup.comparing import Forgotten
 from noesis.backup.copies import HERE, Copies
 from noesis.backup.keeping import KeepRules
+from noesis.backup.looks import Looks
 from noesis.backup.part import PartRestoring
 from noesis.backup.shelf import PARTIAL, Shelf, check_name, described
 from noesis.backup.taking import Taking, Tell, instance_id
@@ -70,6 +71,7 @@ class Backups:
             weekly=settings.backup_keep_weekly,
             monthly=settings.backup_keep_monthly,
         )
+        self.looks = Looks(settings.data_dir / "looks")
         self.copies = Copies(place_of(settings), self.shelf, control, now_ms, rules)
         self._taking = Taking(store, control, self.shelf, now_ms, rules=rules, key_file=key_file)
         self._restoring = Undoing(store, control, now_ms, key_file=key_file, forgotten=forgotten)
@@ -209,9 +211,11 @@ class Backups:
         """Finish a restore that was killed after its swap."""
         return await self._restoring.settle()
 
-    async def beside(self, path: Path, wanted: Wanted, limit: int = 50) -> Sequence[Beside]:
+    async def beside(
+        self, path: Path, wanted: Wanted, limit: int = 50, tell: Tell = silent, cancelled: Cancel = never
+    ) -> Sequence[Beside]:
         """A part of a backup beside what is there now."""
-        return await self._part.beside(_file(path), wanted, limit, silent, never)
+        return await self._part.beside(_file(path), wanted, limit, tell, cancelled)
 
     async def bring(
         self, path: Path, wanted: Wanted, actor: str, tell: Tell = silent, cancelled: Cancel = never

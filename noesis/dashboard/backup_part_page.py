@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
+from urllib.parse import urlencode
 
 import msgspec
 from litestar import Response, get, post
@@ -10,6 +12,7 @@ from litestar.params import FromPath
 
 from noesis.api.access import PAGE, Wired
 from noesis.backup.values import Beside, Wanted
+from noesis.dashboard.backup_look import begun, look_of, under_way
 from noesis.dashboard.backups_page import HERE, start_restore
 from noesis.dashboard.duplicate_cards import marked
 from noesis.dashboard.forms import read_fields
@@ -75,13 +78,20 @@ async def bring_back(request: PageRequest, noesis: Wired, name: FromPath[str]) -
 async def _page(
     request: PageRequest, noesis: Noesis, name: str, typed: Mapping[str, str], error: NoesisError | None
 ) -> Response[str]:
-    path = noesis.backups.shelf.path(name)
+    noesis.backups.shelf.path(name)
     rows: list[BesideRow] | None = None
     same = 0
     try:
         wanted = _wanted(typed)
-        if not wanted.whole:
-            found = await noesis.backups.beside(path, wanted, _SHOWN + 1)
+        job = await look_of(noesis, name, wanted, typed.get("look"))
+        if job is None and not wanted.whole and error is None:
+            asked = {"agent": typed.get("agent", ""), "source": typed.get("source", "")}
+            return await begun(noesis, name, wanted, f"/backups/{name}/part?{urlencode(asked)}")
+        if job is not None:
+            looked = await asyncio.to_thread(noesis.backups.looks.of, job)
+            if looked is None:
+                return under_way(request, noesis, HERE, name, job)
+            found = looked.memories or []
             rows = [_row(each) for each in found[:_SHOWN] if each.state != "same"]
             same = sum(each.state == "same" for each in found[:_SHOWN])
     except NoesisError as refused:
@@ -96,6 +106,7 @@ async def _page(
         agents=sorted({*stats.active.by_agent, *stats.archive.by_agent}),
         agent=typed.get("agent", ""),
         source=typed.get("source", ""),
+        look=typed.get("look", ""),
         rows=rows,
         same=same,
         is_cut=rows is not None and len(found) > _SHOWN,

@@ -13,7 +13,9 @@ from litestar.response import File
 from noesis.api.access import PAGE, Wired
 from noesis.backup.health import last_proven
 from noesis.backup.shelf import check_name
+from noesis.backup.values import Wanted
 from noesis.dashboard import backup_rows
+from noesis.dashboard.backup_look import begun, look_of, under_way
 from noesis.dashboard.coming import next_of
 from noesis.dashboard.forms import read_form
 from noesis.dashboard.job_rows import job_row
@@ -27,7 +29,7 @@ from noesis.runtime import Noesis
 
 HERE = "backups"
 UNDOABLE = ("restore", "undo", "re-embedding")
-NAMES = ("backup", "fetch_backup", "verify", "restore", "drill", "snapshot")
+NAMES = ("backup", "fetch_backup", "verify", "restore", "drill", "snapshot", "fetch_snapshot")
 
 _JOBS = 100
 _ROOM_FOR = 3
@@ -117,7 +119,7 @@ async def verify_backup(noesis: Wired, name: FromPath[str]) -> Response[str]:
 @get("/backups/{name:str}/restore", opt=PAGE, include_in_schema=False)
 async def ask_restore(request: PageRequest, noesis: Wired, name: FromPath[str]) -> Response[str]:
     """What a restore would do, by a look at all of the backup."""
-    return await _restore_page(request, noesis, name, None)
+    return await _restore_page(request, noesis, name, request.query_params.get("look"), None)
 
 
 @post("/backups/{name:str}/restore", opt=PAGE, include_in_schema=False, status_code=200)
@@ -136,7 +138,7 @@ async def restore_backup(request: PageRequest, noesis: Wired, name: FromPath[str
             raise InvalidInput("This is not the backup's name.", field="confirm")
         await start_restore(noesis, args)
     except (InvalidInput, Conflict) as error:
-        return await _restore_page(request, noesis, name, error)
+        return await _restore_page(request, noesis, name, fields.get("look"), error)
     await noesis.audit.record(request.auth.actor, "restore started", name)
     return see("/backups?said=restore-started")
 
@@ -187,12 +189,19 @@ async def _jobs(noesis: Noesis, now_ms: int) -> dict[str, object]:
 
 
 async def _restore_page(
-    request: PageRequest, noesis: Noesis, name: str, error: NoesisError | None
+    request: PageRequest, noesis: Noesis, name: str, look: str | None, error: NoesisError | None
 ) -> Response[str]:
-    path = noesis.backups.shelf.path(name)
+    noesis.backups.shelf.path(name)
+    job = await look_of(noesis, name, Wanted(), look)
+    if job is None and error is None:
+        return await begun(noesis, name, Wanted(), f"/backups/{name}/restore")
     effect, refusal = None, None
     try:
-        effect = backup_rows.effect(await noesis.backups.preview(path), noesis.now_ms())
+        looked = None if job is None else await asyncio.to_thread(noesis.backups.looks.of, job)
+        if job is not None and looked is None:
+            return under_way(request, noesis, HERE, name, job)
+        if looked is not None and looked.preview is not None:
+            effect = backup_rows.effect(looked.preview, noesis.now_ms())
     except NoesisError as found:
         refusal = found
     shown = error or refusal
@@ -202,6 +211,7 @@ async def _restore_page(
         here=HERE,
         status=200 if shown is None else shown.status_code,
         name=name,
+        look=look,
         effect=effect,
         refusal=refusal,
         error=error,

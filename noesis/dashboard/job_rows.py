@@ -25,6 +25,8 @@ WORDS = {
     "dedup": "Look for near-duplicates",
     "backup": "Make a backup",
     "fetch_backup": "Fetch a backup from the bucket",
+    "fetch_snapshot": "Fetch a snapshot back",
+    "preview": "Look at what a restore would do",
     "verify": "Verify a backup",
     "restore": "Restore a backup",
     "drill": "Prove that the latest backup restores",
@@ -39,7 +41,7 @@ _LEAST_PERIOD_MS = 60_000
 
 _RESULT_WORDS = 6
 
-_IN_BYTES = frozenset({"backup", "fetch_backup", "verify", "restore", "drill", "prepare_model"})
+_IN_BYTES = frozenset({"backup", "fetch_backup", "preview", "verify", "restore", "drill", "prepare_model"})
 """Jobs whose progress is in bytes."""
 
 _NO_NEWS = frozenset(

@@ -54,7 +54,7 @@ MESSAGES = {
     "looking-for-duplicates": Message("The memories are being compared; what is found will stand here."),
     "stored": Message("It is a memory now."),
     "decided": Message("Done."),
-    "snapshot-fetched": Message("The snapshot was compared and is listed below as a backup."),
+    "snapshot-fetched": Message("It is being fetched. Once it was compared it is listed below as a backup."),
     "none-chosen": Message("Choose memories first: tick the box before each.", is_error=True),
     "undone": Message("Undone: they are as they were."),
     "undone-partly": Message("Undone, but for those that changed since, are gone or have no room any more."),

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import re2
 from litestar import Response, post
 
 from noesis.api.access import PAGE, Wired
 from noesis.dashboard.backups_page import backups_page
 from noesis.dashboard.forms import read_form
 from noesis.dashboard.rendering import PageRequest, see
-from noesis.errors import Conflict, InvalidInput, NoesisError
-
-_COMMIT = re2.compile(r"[0-9a-f]{7,64}")
+from noesis.errors import Conflict, NoesisError
 
 
 @post("/backups/snapshots/take", opt=PAGE, include_in_schema=False, status_code=200)
@@ -26,15 +23,15 @@ async def take_snapshot(request: PageRequest, noesis: Wired) -> Response[str]:
 
 @post("/backups/snapshots/fetch", opt=PAGE, include_in_schema=False, status_code=200)
 async def fetch_snapshot(request: PageRequest, noesis: Wired) -> Response[str]:
-    """Clone a snapshot of the remote and list it as a backup; the newest, or the one that is named."""
-    commit = (await read_form(request)).get("commit", "").strip()
+    """Start fetching a snapshot of the remote; the newest, or the one that is named."""
+    commit = (await read_form(request)).get("commit", "").strip() or None
     try:
-        if commit and not _COMMIT.fullmatch(commit):
-            raise InvalidInput("This is not the name of a commit.", field="commit")
-        fetched = await noesis.snapshots.fetch(commit or None)
+        noesis.snapshots.expect_fetchable(commit)
     except NoesisError as error:
         return await backups_page(request, noesis, error, of_snapshots=True)
-    await noesis.audit.record(request.auth.actor, "snapshot fetched", fetched.name)
+    await noesis.audit.record(request.auth.actor, "snapshot fetched", commit or "the newest")
+    key = f"fetch_snapshot:{commit or ''}"
+    await noesis.jobs.enqueue("fetch_snapshot", key=key, args={"commit": commit})
     return see("/backups?said=snapshot-fetched")
 
 

@@ -17,6 +17,7 @@ import msgspec
 
 from noesis.backup.values import Backup, Manifest
 from noesis.control import Control
+from noesis.crash_points import crash_point
 from noesis.errors import Conflict, InvalidInput, NoesisError
 from noesis.settings import Settings
 from noesis.snapshots.git import TIMEOUT_S, Git, GitFailed
@@ -117,7 +118,18 @@ class Snapshots:
         stored = await self._control.value(_STATE)
         return State() if stored is None else msgspec.json.decode(stored, type=State)
 
-    async def fetch(self, commit: str | None = None) -> Backup:
+    def expect_fetchable(self, commit: str | None) -> Remote:
+        """The remote to fetch from.  Raises Conflict when none is set, InvalidInput for what names no commit."""
+        if commit is not None and not _COMMIT.fullmatch(commit):
+            raise InvalidInput("A commit is named by 7 to 40 hexadecimal digits.", field="commit")
+        remote = self.remote
+        if remote is None:
+            raise Conflict("No remote is set: name it in NOESIS_GIT_LFS_REPO.")
+        return remote
+
+    async def fetch(
+        self, commit: str | None = None, progress: Progress = lambda _done, _total: None
+    ) -> Backup:
         """Fetch a snapshot of the remote (the newest, or one of its commits) and list it as a backup.
 
         Raises Conflict when no remote is set or it was fetched before, SnapshotFailed, BackupRefused.
@@ -127,6 +139,8 @@ class Snapshots:
             await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
             try:
                 found = await self.clone(folder, commit)
+                progress(1, 2)
+                crash_point("snapshot: cloned")
                 return await self._contents.take_in(folder / INSIDE, f"snapshot-{found[:12]}.tar.gz")
             finally:
                 await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
@@ -136,11 +150,7 @@ class Snapshots:
 
         Raises Conflict when no remote is set, SnapshotFailed.
         """
-        if commit is not None and not _COMMIT.fullmatch(commit):
-            raise InvalidInput("A commit is named by 7 to 40 hexadecimal digits.", field="commit")
-        remote = self.remote
-        if remote is None:
-            raise Conflict("No remote is set: name it in NOESIS_GIT_LFS_REPO.")
+        remote = self.expect_fetchable(commit)
         folder.mkdir(parents=True, mode=0o700)
         git = self._git(folder, remote)
         await git.run("init", "-q")
@@ -158,6 +168,7 @@ class Snapshots:
         progress(1, _STEPS)
         async with repository.emptied() as folder:
             manifest = await self._contents.lay_out(folder)
+            crash_point("snapshot: laid out")
             commit = await repository.commit(_message(manifest), self._settings.git_lfs_keep)
         progress(2, _STEPS)
         branch, warning = None, None
@@ -165,6 +176,7 @@ class Snapshots:
             branch, warning = await self._push(repository, remote, manifest)
         progress(3, _STEPS)
         swept = await repository.sweep()
+        crash_point("snapshot: swept")
         if remote is not None and remote.way == "file":
             swept += await sweep_remote(Path(remote.address.removeprefix("file://")))
         return Taken(commit=commit, memories=manifest.memories, branch=branch, swept=swept, warning=warning)

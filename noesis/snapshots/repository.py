@@ -10,12 +10,16 @@ from pathlib import Path
 
 import msgspec
 
+from noesis.crash_points import crash_point
 from noesis.errors import SnapshotFailed
 from noesis.snapshots.git import NO_LFS, Git, GitFailed
 from noesis.snapshots.trouble import Kind
 
 PUSHED = "refs/noesis/pushed"
 """What the remote's branch was when we pushed last: the lease that a forced push is bound to."""
+
+PUSHING = "refs/noesis/pushing"
+"""What is being pushed; where it still stands at the next push, nobody knows whether it arrived."""
 
 INSIDE = "noesis"
 """The folder of the work tree that holds a snapshot."""
@@ -88,6 +92,7 @@ class Repository:
         parent = await self._shortened(keep - 1)
         new = await self._commit_tree(tree, parent, message)
         await self._git.run("update-ref", f"refs/heads/{self._branch}", new)
+        crash_point("snapshot: committed")
         return new
 
     async def push(self, address: str, aside: str) -> str:
@@ -97,6 +102,8 @@ class Repository:
         to the branch `aside`.  Raises GitFailed.
         """
         await self._git.run("config", "remote.origin.url", address)
+        await self._settle()
+        await self._git.run("update-ref", PUSHING, "HEAD")
         before = await self._git.value("rev-parse", "-q", "--verify", PUSHED) or ""
         target = f"refs/heads/{self._branch}"
         lease = f"--force-with-lease={target}:{before}"
@@ -106,9 +113,22 @@ class Repository:
             if error.trouble.kind is not Kind.LEASE:
                 raise
             await self._git.run("push", "-q", "origin", f"HEAD:refs/heads/{aside}")
+            await self._git.run("update-ref", "-d", PUSHING)
             return aside
+        crash_point("snapshot: pushed")
         await self._git.run("update-ref", PUSHED, "HEAD")
+        await self._git.run("update-ref", "-d", PUSHING)
         return self._branch
+
+    async def _settle(self) -> None:
+        """Find out whether a push that was killed, or not answered, arrived: else ours would pass for another's."""
+        pushing = await self._git.value("rev-parse", "-q", "--verify", PUSHING)
+        if pushing is None:
+            return
+        there = await self._git.lines("ls-remote", "origin", f"refs/heads/{self._branch}")
+        if there and there[0].split()[0] == pushing:
+            await self._git.run("update-ref", PUSHED, pushing)
+        await self._git.run("update-ref", "-d", PUSHING)
 
     async def is_public(self, address: str) -> bool:
         """Whether anybody can read the remote: it answers without a token."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import msgspec
 
+from noesis.backup import looks
 from noesis.backup.values import Wanted
 from noesis.errors import Cancelled, Conflict, NoesisError
 from noesis.runtime import Noesis
@@ -59,6 +61,30 @@ async def verify(context: JobContext, name: str | None = None) -> dict[str, Any]
     if not found.ok:
         await noesis.activity.record("verify", f"{found.name}: {' '.join(found.problems)}", level="error")
     return {**msgspec.to_builtins(found), "ok": found.ok}
+
+
+async def preview(
+    context: JobContext,
+    name: str,
+    agent: str | None = None,
+    source: str | None = None,
+    ids: list[str] | None = None,
+) -> dict[str, Any]:
+    """Say what a restore would do, or lay a part of a backup beside what is there now."""
+    noesis: Noesis = context.runtime
+    work, tell, cancelled = noesis.backups, context.progress, context.cancelled
+    wanted = Wanted(agent=agent, source=source, ids=tuple(ids or ()))
+    try:
+        path = work.shelf.path(name)
+        if wanted.whole:
+            return {"preview": msgspec.to_builtins(await work.preview(path, tell, cancelled))}
+        memories = await work.beside(path, wanted, looks.MOST_SHOWN, tell, cancelled)
+    except Cancelled as error:
+        return {"cancelled": error.message}
+    except NoesisError as error:
+        return looks.refused(error)
+    await asyncio.to_thread(work.looks.put, context.job.id, memories)
+    return {"memories": len(memories)}
 
 
 async def restore(
@@ -118,6 +144,7 @@ HANDLERS = {
     "backup": Handler(run=backup, timeout_s=_LONG_S, max_attempts=3, concurrency=1),
     "fetch_backup": Handler(run=fetch_backup, timeout_s=_LONG_S, max_attempts=3, concurrency=1),
     "verify": Handler(run=verify, timeout_s=_LONG_S, max_attempts=3, concurrency=1),
+    looks.JOB: Handler(run=preview, timeout_s=_LONG_S, max_attempts=3, concurrency=2),
     "restore": Handler(run=restore, timeout_s=_LONG_S, max_attempts=3, concurrency=1),
     "drill": Handler(run=drill, timeout_s=_LONG_S, max_attempts=3, concurrency=1),
 }

@@ -30,7 +30,18 @@ async def snapshot(context: JobContext) -> dict[str, Any]:
     return msgspec.to_builtins(taken)  # type: ignore[no-any-return]
 
 
-HANDLERS = {"snapshot": Handler(run=snapshot, timeout_s=6 * 3600.0, max_attempts=5, concurrency=1)}
+async def fetch_snapshot(context: JobContext, commit: str | None = None) -> dict[str, Any]:
+    """Clone a snapshot, compare all of it, and list it as a backup; progress is in steps."""
+    noesis: Noesis = context.runtime
+    return msgspec.to_builtins(  # type: ignore[no-any-return]
+        await noesis.snapshots.fetch(commit, context.progress)
+    )
+
+
+HANDLERS = {
+    "snapshot": Handler(run=snapshot, timeout_s=6 * 3600.0, max_attempts=5, concurrency=1),
+    "fetch_snapshot": Handler(run=fetch_snapshot, timeout_s=6 * 3600.0, max_attempts=3, concurrency=1),
+}
 
 
 def crons(settings: Settings) -> tuple[Cron, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,30 @@ async def run_job(product: Product, answer: httpx.Response) -> dict[str, Any]:
     return done
 
 
+async def look(product: Product, admin: httpx.AsyncClient, path: str, part: dict[str, Any]) -> dict[str, Any]:
+    """What a preview answers once its job was carried out; until then it is said to be under way."""
+    started = await admin.post(f"{path}/restore", json={"preview": True, **part})
+    assert started.status_code == 202
+    address = f"/api/v1/backups/previews/{started.json()['job_id']}"
+    assert (await admin.get(address)).status_code == 202
+    await carry_out(product, started.json()["job_id"])
+    answer = await admin.get(address)
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+async def carry_out(product: Product, job_id: str) -> None:
+    """Run a job that waits and note how it ended, as a worker does."""
+    noesis = product.noesis
+    job = await noesis.jobs.ledger.claim({(await noesis.jobs.get(job_id)).name: 1}, noesis.now_ms())
+    assert job is not None
+    assert job.id == job_id
+    done = await HANDLERS[job.name].run(JobContext(noesis, job), **job.args)
+    assert b"first memory" not in msgspec.json.encode(done)
+    await noesis.jobs.ledger.finish(job, done, noesis.now_ms())
+
+
 async def texts(client: httpx.AsyncClient) -> set[str]:
     return {memory["text"] for memory in (await client.get("/api/v1/memories")).json()["memories"]}
 
@@ -53,10 +78,10 @@ async def test_a_backup_is_made_listed_verified_fetched_restored_and_undone(
     assert fetched.content == product.noesis.backups.shelf.path(name).read_bytes()
 
     await agent.post("/api/v1/memories", json={"text": "second memory"})
-    looked = (await admin.post(f"{path}/restore", json={"preview": True})).json()
+    looked = await look(product, admin, path, {})
     assert looked["preview"]["difference"]["lost"] == 1
-    part = await admin.post(f"{path}/restore", json={"preview": True, "agent_id": "alpha"})
-    assert [(each["state"], each["then"]) for each in part.json()["memories"]] == [("same", "first memory")]
+    part = await look(product, admin, path, {"agent_id": "alpha"})
+    assert [(each["state"], each["then"]) for each in part["memories"]] == [("same", "first memory")]
     for wrong in ({}, {"confirm": "yes"}, {"confirm": name[:-1]}):
         answer = await admin.post(f"{path}/restore", json=wrong)
         assert (answer.status_code, answer.json()["code"]) == (400, "invalid_input")
@@ -124,3 +149,37 @@ async def test_a_backup_in_the_bucket_is_listed_and_fetched(product: Product) ->
         bucket.faults.status = 403
         answer = await admin.get("/api/v1/backups/bucket")
         assert (answer.status_code, answer.json()["code"]) == (502, "bucket")
+
+
+async def test_a_preview_of_what_cannot_be_restored_says_why_and_one_of_nothing_is_404(
+    product: Product, tmp_path: Path
+) -> None:
+    admin = await product.admin()
+    made = await run_job(product, await admin.post("/api/v1/backups"))
+    file = product.noesis.backups.shelf.path(made["name"])
+    file.write_bytes(file.read_bytes()[:-40] + bytes(40))
+    started = await admin.post(f"/api/v1/backups/{made['name']}/restore", json={"preview": True})
+    await carry_out(product, started.json()["job_id"])
+    answer = await admin.get(f"/api/v1/backups/previews/{started.json()['job_id']}")
+    assert (answer.status_code, answer.json()["code"]) == (400, "backup_refused")
+    assert "its seal does not fit" in answer.json()["detail"]
+    other = await admin.post("/api/v1/verify")
+    for job_id in (other.json()["job_id"], "none", "..%2fx"):
+        assert (await admin.get(f"/api/v1/backups/previews/{job_id}")).status_code == 404
+
+
+async def test_the_memories_of_a_look_lie_in_a_file_of_the_owner_and_only_for_an_hour(
+    product: Product,
+) -> None:
+    admin, agent = await product.admin(), await product.agent("alpha")
+    await agent.post("/api/v1/memories", json={"text": "first memory"})
+    made = await run_job(product, await admin.post("/api/v1/backups"))
+    path = f"/api/v1/backups/{made['name']}"
+    await look(product, admin, path, {"agent_id": "alpha"})
+    [file] = (product.noesis.settings.data_dir / "looks").iterdir()
+    assert file.stat().st_mode & 0o077 == 0
+    os.utime(file, (0, 0))
+    await look(product, admin, path, {"ids": ["00000000-0000-0000-0000-000000000000"]})
+    assert not file.exists()
+    answer = await admin.get(f"/api/v1/backups/previews/{file.stem}")
+    assert (answer.status_code, answer.json()["code"]) == (409, "conflict")

@@ -45,6 +45,7 @@ GATEWAY = {
 }
 ADMIN = {
     ("GET", "/api/v1/backups/bucket"),
+    ("GET", "/api/v1/backups/previews/{job_id}"),
     ("GET", "/api/v1/backups/{name}"),
     ("POST", "/api/v1/backups/fetch"),
     ("POST", "/api/v1/backups/upload"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import shutil
 import subprocess
@@ -14,15 +15,16 @@ import pytest
 from _pytest.mark import ParameterSet
 
 from tests.backup.machine import machine, names
+from tests.backup.test_copies import settings_of
+from tests.fakes.s3 import serving
 
 PROGRAM = """
-import asyncio, sys
-from collections.abc import Mapping
+import asyncio, json, os, sys
 from pathlib import Path
 from tests.backup.machine import machine
 
 async def main(directory, act, path):
-    async with machine(Path(directory)) as here:
+    async with machine(Path(directory), settings=json.loads(os.environ.get("TEST_SETTINGS", "{}"))) as here:
         if act == "backup":
             await here.backups.create()
         elif act == "restore":
@@ -48,13 +50,20 @@ RESTORE_POINTS = {
     "restore: after the swap": THEN,
     "restore: control taken": THEN,
 }
+COPY_POINTS = {
+    "copy: sent": False,
+    "copy: compared": False,
+    "copy: noted": True,
+}
+"""Each point, and whether the copy counts after a kill there."""
+
 UNDO_POINTS = {
     "undo: carried": THEN,
     "swap: before the pointer": THEN,
     "swap: after the pointer": NOW,
     "restore: control taken": NOW,
 }
-OFTEN = ("backup: verified", "restore: laid out", "swap: after the pointer")
+OFTEN = ("backup: verified", "copy: sent", "restore: laid out", "swap: after the pointer")
 """These are tried in the everyday tests, the others as torture: each starts a process."""
 
 
@@ -80,12 +89,14 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
-async def killed(directory: Path, act: str, point: str, path: Path) -> None:
+async def killed(
+    directory: Path, act: str, point: str, path: Path, settings: Mapping[str, str] | None = None
+) -> None:
     ended = await asyncio.to_thread(
         subprocess.run,
         [sys.executable, "-c", PROGRAM, str(directory), act, str(path)],
         cwd=Path(__file__).parents[2],
-        env={**os.environ, "NOESIS_CRASH_AT": point},
+        env={**os.environ, "NOESIS_CRASH_AT": point, "TEST_SETTINGS": json.dumps(settings or {})},
     )
     assert ended.returncode == -9
 
@@ -111,6 +122,29 @@ async def test_a_backup_is_listed_whole_or_not_at_all(
         assert len(await here.backups.list()) == listed + 1
         assert not list((directory / "backups").glob("*.partial"))
         assert await here.texts() == NOW
+
+
+@pytest.mark.parametrize(("point", "counts"), cases(COPY_POINTS))
+async def test_a_copy_counts_whole_or_not_at_all_and_the_next_backup_makes_up_for_it(
+    point: str, counts: bool, made: Path, tmp_path: Path
+) -> None:
+    directory, path = copied(made, tmp_path)
+    with serving() as bucket:
+        settings = settings_of(bucket)
+        await killed(directory, "backup", point, path, settings)
+        async with machine(directory, settings=settings) as here:
+            assert len(await here.backups.list()) == 2
+            assert len(await here.backups.copies.held()) == int(counts)
+            made_now = await here.backups.create()
+            assert made_now.copy_error is None
+            held = await here.backups.copies.held()
+            assert {each.name for each in held} == {each.name for each in await here.backups.list()}
+            for each in held:
+                assert (
+                    bucket.objects[f"noesis/{each.name}"] == here.backups.shelf.path(each.name).read_bytes()
+                )
+            assert bucket.uploads == {}
+            assert await here.texts() == NOW
 
 
 @pytest.mark.parametrize(("point", "expected"), cases(RESTORE_POINTS))

@@ -13,6 +13,7 @@ from noesis.runtime import Noesis
 from noesis.worker.handlers import JobContext
 from noesis.worker.tasks import HANDLERS
 from tests.dashboard.conftest import remember
+from tests.dashboard.test_backups_page import looked_at
 
 ADMIN = Scope(agent=None, role=Role.ADMIN)
 
@@ -48,11 +49,15 @@ async def kept(noesis: Noesis) -> tuple[str, str, str]:
 async def test_a_part_stands_beside_what_is_there_now(admin: httpx.AsyncClient, noesis: Noesis) -> None:
     address, _, _ = await kept(noesis)
     assert "Bring the chosen back" not in await shown(admin, address)
-    page = await shown(admin, f"{address}?agent=planner")
+    look = await looked_at(admin, noesis, f"{address}?agent=planner")
+    page = await shown(admin, look)
     assert "different now in the backup The heron comes at six . now The heron comes at seven ." in page
-    assert "<mark>seven</mark>" in (await admin.get(f"{address}?agent=planner")).text
-    assert "All of this part is as it was." in await shown(admin, f"{address}?agent=writer")
-    assert "The backup holds nothing of this." in await shown(admin, f"{address}?agent=coder")
+    assert "<mark>seven</mark>" in (await admin.get(look)).text
+    for agent, words in (("writer", "All of this part is as it was."), ("coder", "The backup holds nothing")):
+        assert words in await shown(admin, await looked_at(admin, noesis, f"{address}?agent={agent}"))
+    # What is seen of one part is not shown as another's.
+    other = look.replace("agent=planner", "agent=writer")
+    assert (await admin.get(other)).status_code == 303
 
 
 async def test_the_chosen_ones_come_back(admin: httpx.AsyncClient, noesis: Noesis) -> None:

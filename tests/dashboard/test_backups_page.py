@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import AsyncIterator
 
@@ -35,6 +36,17 @@ async def do(noesis: Noesis, name: str) -> None:
     assert job is not None
     result = await handler.run(JobContext(noesis, job), **job.args)
     await noesis.jobs.ledger.finish(job, result, noesis.now_ms())
+
+
+async def looked_at(admin: httpx.AsyncClient, noesis: Noesis, address: str) -> str:
+    """The address of a page about a backup once the look that it begins with has ended."""
+    answer = await admin.get(address)
+    assert answer.status_code == 303
+    page = await admin.get(answer.headers["location"])
+    assert "Looking at this backup" in page.text
+    assert f'hx-get="{html.escape(answer.headers["location"])}"' in page.text
+    await do(noesis, "preview")
+    return str(answer.headers["location"])
 
 
 async def texts(noesis: Noesis) -> set[str]:
@@ -155,13 +167,15 @@ async def test_a_restore_is_shown_beforehand_and_done_once_the_name_is_typed(
     backup = await noesis.backups.create()
     await remember(noesis, "The boat lies in the shed.")
     address = f"/backups/{backup.name}/restore"
-    page = await shown(admin, address)
+    page = await shown(admin, look := await looked_at(admin, noesis, address))
     assert "1 are lost they are here and not in the backup 1 stay the same" in page
     assert "As they are now stay:" in page
     assert "tokens" in page
     for typed in ("", "noesis", backup.name.upper()):
-        answer = await admin.post(address, data={"confirm": typed, "safety": "yes"})
+        kept = {"look": look.partition("look=")[2]}
+        answer = await admin.post(address, data={"confirm": typed, "safety": "yes", **kept})
         assert answer.status_code == 400
+        assert "are lost" in answer.text
         assert "This is not the backup&#39;s name." in answer.text
     answer = await admin.post(address, data={"confirm": backup.name, "safety": "yes"})
     assert (answer.status_code, answer.headers["location"]) == (303, "/backups?said=restore-started")
@@ -195,7 +209,7 @@ async def test_a_damaged_archive_is_told_of_instead_of_a_form(
 ) -> None:
     backup = await noesis.backups.create()
     noesis.backups.shelf.path(backup.name).write_bytes(b"nothing")
-    answer = await admin.get(f"/backups/{backup.name}/restore")
+    answer = await admin.get(await looked_at(admin, noesis, f"/backups/{backup.name}/restore"))
     assert answer.status_code >= 400
     assert "Nothing was changed." in answer.text
     assert "Restore it" not in answer.text
@@ -262,3 +276,17 @@ async def test_the_page_tells_where_a_copy_lies_why_it_does_not_and_fetches_it(
         await do(noesis, "fetch_backup")
         assert "copied to the bucket" in (page := await shown(admin))
         assert "Restore…" in page
+
+
+async def test_a_look_that_is_old_or_anothers_is_made_anew(
+    admin: httpx.AsyncClient, noesis: Noesis, clock: Clock
+) -> None:
+    backup = await noesis.backups.create()
+    clock.advance(seconds=60)
+    other = await noesis.backups.create()
+    address = await looked_at(admin, noesis, f"/backups/{backup.name}/restore")
+    assert (await admin.get(address)).status_code == 200
+    assert (await admin.get(address.replace(backup.name, other.name))).status_code == 303
+    clock.advance(seconds=900)
+    assert (await admin.get(address)).status_code == 303
+    assert (await admin.get(f"/backups/{backup.name}/restore?look=none")).status_code == 303

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from noesis.errors import BackupRefused
+from noesis.errors import BackupRefused, Conflict
 from noesis.memory import MemoryFilter, NewMemory, Role, Scope
 from noesis.runtime import Noesis
+from noesis.worker.handlers import JobContext
 from noesis.worker.tasks import HANDLERS, crons
 from tests.support import Clock, WordEmbedder, running
 
@@ -104,6 +105,13 @@ async def test_the_api_tells_how_they_stand(tmp_path: Path, embedder: WordEmbedd
         assert state["branch"] == "main"
         assert (await client.post("/api/v1/snapshots")).status_code == 202
         fetched = await client.post("/api/v1/snapshots/fetch", json={})
-        assert (fetched.status_code, fetched.json()["memories"]) == (201, 1)
-        again = await client.post("/api/v1/snapshots/fetch", json={})
-        assert again.status_code == 409
+        assert fetched.status_code == 202
+        job = await opened.noesis.jobs.get(fetched.json()["job_id"])
+        context = JobContext(opened.noesis, job)
+        done = await HANDLERS["fetch_snapshot"].run(context, **job.args)
+        assert done is not None
+        assert done["memories"] == 1
+        with pytest.raises(Conflict):
+            await HANDLERS["fetch_snapshot"].run(context, **job.args)
+        wrong = await client.post("/api/v1/snapshots/fetch", json={"commit": "--upload-pack=x"})
+        assert wrong.status_code == 400
