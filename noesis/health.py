@@ -19,11 +19,13 @@ from noesis.presence import Presence
 from noesis.settings import Settings
 from noesis.store import Dropped, Store
 from noesis.store.filters import EVERYTHING
+from noesis.store.recovery import QUARANTINE
 from noesis.vectors import Vectors
 
 State = Literal["ok", "degraded", "down"]
 
 _CONCERNS_FOR_S = 5.0
+_MOST_TOLD = 3
 _LITTLE_ROOM_BYTES = 500 << 20
 _NO_ROOM_BYTES = 1 << 20
 _BY_WORDS = "Texts are stored and found by their words; vectors are filled in later."
@@ -50,8 +52,12 @@ class Health(msgspec.Struct, frozen=True):
 
 def said_of(dropped: Sequence[Dropped]) -> str:
     """The versions that the start had to leave behind, as a sentence."""
-    versions = ", ".join(f"version {lost.version} of {lost.table}" for lost in dropped)
-    return f"After an unclean stop this could not be read and was set aside: {versions}."
+    versions = ", ".join(f"version {lost.version} of {lost.table}" for lost in dropped[:_MOST_TOLD])
+    more = f" and {len(dropped) - _MOST_TOLD:,} more" if len(dropped) > _MOST_TOLD else ""
+    return (
+        f"{len(dropped):,} version{'s' if len(dropped) > 1 else ''} could not be read after an unclean stop and"
+        f" {'were' if len(dropped) > 1 else 'was'} set aside in the folder {QUARANTINE}: {versions}{more}."
+    )
 
 
 def waiting_words(count: int) -> str:
@@ -170,12 +176,13 @@ class HealthCheck:
                 what_to_do="Look at the data directory and its disk; `noesis doctor` says more.",
             )
         summary = f"{count:,} rows are readable."
-        if not self._store.dropped:
+        dropped = self._store.dropped_lately()
+        if not dropped:
             return Part(name="store", state="ok", summary=summary)
         return Part(
             name="store",
             state="degraded",
-            summary=f"{said_of(self._store.dropped)} {summary}",
+            summary=f"{said_of(dropped)} {summary}",
             still_works="Everything.",
             what_to_do=(
                 "After a power cut nothing: what was acknowledged had been synced before. Without one the disk"

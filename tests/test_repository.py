@@ -47,6 +47,7 @@ MAX_FUNCTION_LINES = 60
 # The outermost loops, where whatever goes wrong becomes a recorded failure and not the end of the loop.
 MAY_SWALLOW = {
     "noesis/collecting.py": "hands the error of a batch to everybody who waits for it",
+    "noesis/store/recovery.py": "damaged bytes may make anything of the library, and all of it means unreadable",
     "noesis/worker/following.py": "watching outlives any fault",
     "noesis/worker/runner.py": "the outermost frame of a job",
     "noesis/worker/worker.py": "the worker's own loops outlive any fault",

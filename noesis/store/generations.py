@@ -13,7 +13,7 @@ import msgspec
 from noesis.embedding.base import EmbedderIdentity
 from noesis.errors import StoreError, StoreIncompatible, StoreReadOnly
 from noesis.store.locks import StoreLocks
-from noesis.store.recovery import Dropped, is_readable, newest_readable
+from noesis.store.recovery import QUARANTINE, Dropped, is_readable, newest_readable
 from noesis.store.schema import SCHEMA_VERSION
 from noesis.store.tables import Table, create_table
 
@@ -166,7 +166,7 @@ async def open_generation(store_dir: Path, name: str, nprobes: int, locks: Store
     for table in (ACTIVE, ARCHIVE):
         if not await is_readable(connection, table):
             async with locks.writing():
-                dropped += await newest_readable(connection, directory, table, store_dir / "quarantine")
+                dropped += await newest_readable(connection, directory, table, store_dir / QUARANTINE)
     return await open_tables(connection, directory, nprobes, tuple(dropped))
 
 

@@ -7,14 +7,20 @@ version before it becomes the newest.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import lancedb
 import msgspec
 
 from noesis.errors import StoreError
+from noesis.store.schema import COLUMNS
 
 _MOST_DROPPED = 64
+QUARANTINE = "quarantine"
+"""The folder of a store in which manifests lie that could not be read."""
+
+_NOTES = "dropped.json"
 
 
 class Dropped(msgspec.Struct, frozen=True):
@@ -23,6 +29,29 @@ class Dropped(msgspec.Struct, frozen=True):
     table: str
     version: int
     quarantined: str
+    at: int = 0
+    """When it was set aside, in ms since 1970."""
+
+
+def note(quarantine: Path, dropped: Sequence[Dropped], now_ms: int) -> None:
+    """Note what was set aside, for every process that opens the store afterwards.  Raises OSError."""
+    if dropped:
+        told = [*_noted(quarantine), *(msgspec.structs.replace(each, at=now_ms) for each in dropped)]
+        partial = quarantine / f"{_NOTES}.partial"
+        partial.write_bytes(msgspec.json.encode(told))
+        partial.replace(quarantine / _NOTES)
+
+
+def noted_since(quarantine: Path, since_ms: int) -> list[Dropped]:
+    """What was set aside since then, by whichever process."""
+    return [each for each in _noted(quarantine) if each.at >= since_ms]
+
+
+def _noted(quarantine: Path) -> list[Dropped]:
+    try:
+        return msgspec.json.decode((quarantine / _NOTES).read_bytes(), type=list[Dropped])
+    except (OSError, msgspec.DecodeError):
+        return []
 
 
 async def newest_readable(
@@ -45,7 +74,7 @@ async def newest_readable(
             )
         quarantine.mkdir(parents=True, exist_ok=True, mode=0o700)
         newest = versions[0]
-        kept = quarantine / f"{name}-{newest.name}"
+        kept = _free(quarantine, f"{name}-{newest.name}")
         newest.rename(kept)
         moved.append((newest, kept))
         (newest.parent / "latest_version_hint.json").unlink(missing_ok=True)
@@ -54,13 +83,25 @@ async def newest_readable(
 
 
 async def is_readable(connection: lancedb.AsyncConnection, name: str) -> bool:
-    """Whether the newest version opens, and every data and deletion file it names can be read."""
+    """Whether the newest version opens with the columns of a row, and every file it names can be read."""
     try:
         table = await connection.open_table(name)
+        names = (await table.schema()).names
         await table.query().select(["id"]).to_arrow()
-    except (RuntimeError, ValueError, OSError):
+        # A manifest with a changed bit may name other columns, or other places for them.
+        await table.query().limit(1).to_arrow()
+    except Exception:  # noqa: BLE001 - of damaged bytes the library may make anything, a panic of Rust too
         return False
-    return True
+    return set(COLUMNS) <= {*names} and len(names) == len({*names})
+
+
+def _free(quarantine: Path, name: str) -> Path:
+    """A place of this name; a version that was set aside before may have come again."""
+    place, number = quarantine / name, 1
+    while place.exists():
+        number += 1
+        place = quarantine / f"{name}.{number}"
+    return place
 
 
 def version_of(manifest: Path) -> int:

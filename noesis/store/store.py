@@ -14,6 +14,7 @@ from typing import TypeVar
 from noesis.embedding.base import EmbedderIdentity
 from noesis.errors import StoreBusy, StoreError, StoreFull, StoreReadOnly
 from noesis.events import Witness
+from noesis.memory import DAY_MS
 
 # Without it LanceDB prints a warning for every query.
 os.environ.setdefault("LANCE_LOG", "error")
@@ -34,7 +35,7 @@ from noesis.store.locks import DiskSync, StoreLocks
 from noesis.store.maintenance import TableState, Upkeep
 from noesis.store.migrations import migrate
 from noesis.store.pinned import Pinned, pin
-from noesis.store.recovery import Dropped, sweep
+from noesis.store.recovery import QUARANTINE, Dropped, note, noted_since, sweep
 from noesis.store.siblings import Sibling, clear_leftovers, point_to, previous_of
 from noesis.store.tables import Table, write_error
 from noesis.store.vector_index import IndexPolicy
@@ -116,6 +117,7 @@ class Store:
             opened = await open_as_it_is(directory / _SCRATCH / "stand-in")
         generation = Live(directory, opened, stamp, policy.nprobes)
         if not damaged:
+            note(directory / QUARANTINE, opened.dropped, now_ms())
             await _sweep_if_quiet(directory, generation, locks)
         store = cls(directory, generation, locks, disk, policy, now_ms, witness)
         store.damaged = damaged
@@ -125,6 +127,10 @@ class Store:
     def dropped(self) -> tuple[Dropped, ...]:
         """Versions that could not be read at the start, as a power cut leaves them."""
         return self._generation.dropped
+
+    def dropped_lately(self) -> list[Dropped]:
+        """What any process had to set aside within the last day."""
+        return noted_since(self._store_dir / QUARANTINE, self._now_ms() - DAY_MS)
 
     @property
     def active(self) -> Table:

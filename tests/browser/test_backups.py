@@ -16,10 +16,10 @@ from tests.browser.server import serving
 
 
 async def work(noesis: Noesis) -> None:
-    """Carry out the waiting restore, as a worker does."""
-    job = await noesis.jobs.ledger.claim({"restore": 1}, noesis.now_ms())
+    """Carry out the waiting restore or the look before it, as a worker does."""
+    job = await noesis.jobs.ledger.claim({"restore": 1, "preview": 1}, noesis.now_ms())
     assert job is not None
-    result = await HANDLERS["restore"].run(JobContext(noesis, job), **job.args)
+    result = await HANDLERS[job.name].run(JobContext(noesis, job), **job.args)
     await noesis.jobs.ledger.finish(job, result, noesis.now_ms())
 
 
@@ -49,6 +49,8 @@ def test_a_backup_goes_out_and_in_again_and_is_restored_and_undone(
         page.get_by_role("button", name="Bring it in").click()
         expect(page.get_by_text("The backup was looked at and is listed below.")).to_be_visible()
         page.get_by_role("link", name="Restore… mine.tar.gz").click()
+        expect(page.get_by_role("heading", name="Looking at this backup")).to_be_visible()
+        served.run(work)
         expect(page.get_by_text("they are here and not in the backup")).to_be_visible()
         page.get_by_label("Type the backup's name").fill("mine")
         page.get_by_role("button", name="Restore it").click()
