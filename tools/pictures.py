@@ -1,11 +1,12 @@
 """Takes the pictures of the documentation: a real server, a few invented memories, real Chromium.
 
-usage: python -m tools.pictures
+usage: python -m tools.pictures [tour] [readme]
 """
 
 from __future__ import annotations
 
 import asyncio
+import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable
@@ -22,6 +23,8 @@ from noesis.runtime import Noesis, open_runtime
 from noesis.settings import load
 from noesis.turns import Turn
 from tests.browser.conftest import ARGUMENTS, CHROMIUM
+from tests.browser.tour import Tour
+from tests.browser.tour import take as take_tour
 from tests.servers import process
 
 T = TypeVar("T")
@@ -186,17 +189,31 @@ async def flow_in(noesis: Noesis, notes: Path) -> None:
     await noesis.inflow.capturing.capture("ops", turns, "sessions")
 
 
+def tour(page: Page, url: str, data: Path) -> None:
+    """The pictures of docs/tour.md."""
+    page.emulate_media(color_scheme="light")
+    key = beside(data, lambda noesis: noesis.admin.new_setup_secret())
+    take_tour(Tour(page, lambda name: take(page, name)), f"{url}/setup?key={key}", PASSWORD)
+
+
+def everything(page: Page, url: str, data: Path) -> None:
+    """The pictures of the README."""
+    walk(page, url, data)
+    oversee(page, url, data)
+
+
 def main() -> None:
-    """Take them all."""
+    """Take those that are asked for, or all."""
+    parts = {"tour": tour, "readme": everything}
     OUT.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as directory, sync_playwright() as playwright:
-        data = Path(directory) / "data"
-        data.mkdir()
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        page = browser.new_page(viewport=SIZE, device_scale_factor=2)
-        with process("up", data, NOESIS_EMBEDDER="local") as server:
-            walk(page, server.url, data)
-            oversee(page, server.url, data)
+        for name in sys.argv[1:] or parts:
+            data = Path(directory) / name / "data"
+            data.mkdir(parents=True)
+            page = browser.new_page(viewport=SIZE, device_scale_factor=2)
+            with process("up", data, NOESIS_EMBEDDER="local") as server:
+                parts[name](page, server.url, data)
         browser.close()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any
 
 from litestar import Request, Response, delete, get, patch, post
@@ -11,6 +10,7 @@ from litestar.types import ASGIApp
 
 from noesis.api.access import Wired
 from noesis.api.bulk import stream_answers
+from noesis.api.filters import FILTER, Filtered
 from noesis.api.rate_limits import counts_as_write, index_in_time
 from noesis.api.uses import note_uses
 from noesis.api.views import (
@@ -24,7 +24,7 @@ from noesis.api.views import (
     memory_view,
     named_agent,
 )
-from noesis.memory import Memory, MemoryFilter, MemoryType, Scope, to_ms
+from noesis.memory import Memory, MemoryFilter, Scope
 from noesis.runtime import Noesis
 
 ApiRequest = Request[Any, Scope, Any]
@@ -56,33 +56,20 @@ async def index_bulk(request: ApiRequest, noesis: Wired) -> ASGIApp:
     return stream_answers(request.stream(), lambda news: index_in_time(noesis, request.auth, news))
 
 
-@get("/memories", summary="List memories", tags=["memories"])
+@get("/memories", summary="List memories", tags=["memories"], dependencies=FILTER)
 async def list_memories(
     request: ApiRequest,
     noesis: Wired,
-    memory_type: FromQuery[MemoryType | None] = None,
-    tag: FromQuery[str | None] = None,
-    session_id: FromQuery[str | None] = None,
-    source: FromQuery[str | None] = None,
-    after: FromQuery[datetime | None] = None,
-    before: FromQuery[datetime | None] = None,
+    wanted: Filtered,
     agent_id: FromQuery[str | None] = None,
     cross_agent: FromQuery[bool] = False,
     limit: FromQuery[int] = 50,
     cursor: FromQuery[str | None] = None,
 ) -> PageView:
     """The memories that fit, newest first, in pages."""
-    wanted = MemoryFilter(
-        memory_types=() if memory_type is None else (memory_type,),
-        tags=() if tag is None else (tag,),
-        session_id=session_id,
-        source=source,
-        after=None if after is None else to_ms(after, "after"),
-        before=None if before is None else to_ms(before, "before"),
-    )
     page = await noesis.browsing.page(
         request.auth,
-        wanted,
+        wanted.to_filter(),
         limit=limit,
         cursor=cursor,
         cross_agent=cross_agent,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -11,35 +10,30 @@ from litestar.params import FromQuery, JSONBody
 from msgspec import UNSET, UnsetType
 
 from noesis.api.access import Wired
+from noesis.api.filters import FILTER, FILTER_PARAMETERS, Filtered, FilterFields
 from noesis.api.memories import ApiRequest
 from noesis.api.views import named_agent
 from noesis.bulk_editing import BulkDone, BulkEdit
 from noesis.errors import InvalidInput
-from noesis.memory import DAY_MS, MAX_TTL_DAYS, MemoryFilter, MemoryType, check_name, check_tags, to_ms
+from noesis.memory import DAY_MS, MAX_TTL_DAYS, MemoryType, check_name, check_tags
 from noesis.selecting import Selection
 
 
-class SelectionFields(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class SelectionFields(FilterFields, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Which memories: all filters that are given must fit, and at least one must be given.
 
     `min_age_days` and `max_age_days` count from when a memory was created; `archived` means the archive.
     """
 
     agent_id: str | None = None
-    memory_types: tuple[MemoryType, ...] = ()
-    tags: tuple[str, ...] = ()
-    session_id: str | None = None
-    source: str | None = None
-    after: datetime | None = None
-    before: datetime | None = None
     min_age_days: float | None = None
     max_age_days: float | None = None
     archived: bool = False
 
     def to_selection(self, now_ms: int) -> Selection:
         """The domain's form.  Raises InvalidInput, also for a filter that is empty."""
-        after = None if self.after is None else to_ms(self.after, "after")
-        before = None if self.before is None else to_ms(self.before, "before")
+        wanted = self.to_filter()
+        after, before = wanted.after, wanted.before
         if self.max_age_days is not None:
             after = max(after or 0, _days_ago(self.max_age_days, "max_age_days", now_ms))
         if self.min_age_days is not None:
@@ -47,8 +41,8 @@ class SelectionFields(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
             youngest = _days_ago(self.min_age_days, "min_age_days", now_ms) + 1
             before = youngest if before is None else min(before, youngest)
         return Selection(
-            wanted=MemoryFilter(
-                memory_types=self.memory_types,
+            wanted=msgspec.structs.replace(
+                wanted,
                 tags=check_tags(self.tags),
                 session_id=check_name(self.session_id, "session_id"),
                 source=check_name(self.source, "source"),
@@ -106,21 +100,7 @@ def bulk_view(done: BulkDone) -> BulkView:
     return BulkView(count=done.count, applied=done.applied, sample=done.sample, left_out=done.left_out)
 
 
-_PARAMETERS = frozenset(
-    {
-        "agent_id",
-        "memory_type",
-        "tag",
-        "session_id",
-        "source",
-        "after",
-        "before",
-        "min_age_days",
-        "max_age_days",
-        "archived",
-        "confirm_count",
-    }
-)
+_PARAMETERS = FILTER_PARAMETERS | {"agent_id", "min_age_days", "max_age_days", "archived", "confirm_count"}
 
 
 def refuse_unknown(request: ApiRequest, known: frozenset[str]) -> None:
@@ -130,17 +110,12 @@ def refuse_unknown(request: ApiRequest, known: frozenset[str]) -> None:
         raise InvalidInput("There is no such parameter.", field=unknown[0][:64])
 
 
-@delete("/memories", summary="Delete many memories", status_code=200, tags=["memories"])
+@delete("/memories", summary="Delete many memories", status_code=200, tags=["memories"], dependencies=FILTER)
 async def delete_memories(
     request: ApiRequest,
     noesis: Wired,
+    wanted: Filtered,
     agent_id: FromQuery[str | None] = None,
-    memory_type: FromQuery[MemoryType | None] = None,
-    tag: FromQuery[str | None] = None,
-    session_id: FromQuery[str | None] = None,
-    source: FromQuery[str | None] = None,
-    after: FromQuery[datetime | None] = None,
-    before: FromQuery[datetime | None] = None,
     min_age_days: FromQuery[float | None] = None,
     max_age_days: FromQuery[float | None] = None,
     archived: FromQuery[bool] = False,
@@ -152,13 +127,8 @@ async def delete_memories(
     """
     refuse_unknown(request, _PARAMETERS)
     fields = SelectionFields(
+        **msgspec.structs.asdict(wanted),
         agent_id=agent_id,
-        memory_types=() if memory_type is None else (memory_type,),
-        tags=() if tag is None else (tag,),
-        session_id=session_id,
-        source=source,
-        after=after,
-        before=before,
         min_age_days=min_age_days,
         max_age_days=max_age_days,
         archived=archived,

@@ -23,7 +23,7 @@ from noesis.runtime import Noesis
 DONE = {CHANGE: "changed", ARCHIVE: "moved to the archive", DELETE: "deleted"}
 """What was done, by the act's name."""
 
-_SHOWN = 20
+_SHOWN = 8
 _MOST_FIELDS = MAX_LIMIT + 8
 
 

@@ -7,12 +7,16 @@ from noesis.runtime import Noesis
 
 
 async def count_waiting(request: PageRequest) -> None:
-    """Before a page is made: texts that wait for a word, and failed jobs that nobody has looked at."""
+    """Before a page is made: what waits for a word, and failed jobs that nobody has looked at."""
     scope = request.scope.get("auth")
     if scope is None:
         return
     noesis: Noesis = request.app.state.noesis
+    captured = await noesis.inflow.inbox.count(scope)
+    duplicates = await noesis.duplicates.count(scope)
     request.scope[COUNTS] = {  # type: ignore[literal-required]
-        "inbox": await noesis.inflow.inbox.count(scope),
+        "inbox": captured + duplicates,
+        "captured": captured,
+        "duplicates": duplicates,
         "activity": await noesis.jobs.ledger.unseen_failures(),
     }

@@ -33,7 +33,7 @@ async def show_inbox(request: PageRequest, noesis: Wired) -> Response[str]:
         "inbox.html",
         here=HERE,
         cards=[card(waiting, now) for waiting in found.waiting],
-        total=request.scope[COUNTS][HERE],  # type: ignore[literal-required]
+        total=request.scope[COUNTS]["captured"],  # type: ignore[literal-required]
         cursor=cursor or "",
         older=_address(found.cursor) if found.cursor else None,
     )

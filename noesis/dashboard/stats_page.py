@@ -138,7 +138,7 @@ def _disk(disk: Disk) -> list[tuple[str, str]]:
     )
     return [
         ("On the disk", size(disk.bytes)),
-        ("Rows", f"{disk.rows:,} in {disk.fragments:,} pieces"),
+        ("Rows", f"{disk.rows:,} in {disk.fragments:,} piece{'' if disk.fragments == 1 else 's'}"),
         ("Vector index", index),
         (
             "Not indexed yet",

@@ -142,7 +142,9 @@ def _disk_words(disk: Disk) -> str:
         if disk.vector_index
         else "search is exact, without an index"
     )
-    return f"{size(disk.bytes)} for {disk.rows:,} rows in {disk.fragments:,} pieces; {index}"
+    rows = f"{disk.rows:,} row{'' if disk.rows == 1 else 's'}"
+    pieces = f"{disk.fragments:,} piece{'' if disk.fragments == 1 else 's'}"
+    return f"{size(disk.bytes)} for {rows} in {pieces}; {index}"
 
 
 async def _jobs(noesis: Noesis, now_ms: int) -> dict[str, list[JobRow]]:

@@ -91,6 +91,19 @@ class FindingBook:
         rows = await self._control.read(lambda connection: connection.execute(query).all())
         return [((row.agent, row.place), _finding(row)) for row in rows]
 
+    async def count(self, agent: str | None) -> int:
+        """How many findings of an agent, or of all, wait for a decision."""
+        query = sa.select(sa.func.count()).where(findings.c.state == State.OPEN.value)
+        if agent is not None:
+            query = query.where(findings.c.agent == agent)
+        return int(await self._control.read(lambda connection: connection.execute(query).scalar_one()))
+
+    async def let_go(self, ids: Collection[str]) -> None:
+        """Note that nobody can decide on these findings any more."""
+        those = findings.c.id.in_(ids) & (findings.c.state == State.OPEN.value)
+        change = sa.update(findings).where(those).values(state=State.OVERTAKEN.value)
+        await self._control.run(lambda connection: connection.execute(change))
+
     async def get(self, finding_id: str, agent: str | None) -> Finding:
         """One finding of an agent (None: of anybody).  Raises NotFound, also for another agent's."""
         query = sa.select(findings).where(findings.c.id == finding_id)

@@ -101,16 +101,26 @@ class Duplicates:
     ) -> Findings:
         """What waits for a decision, with the memories as they are now.
 
-        A finding of which fewer than two memories still say what was compared is left out.  Raises
-        InvalidInput for a limit or a cursor that cannot be.
+        A finding of which fewer than two memories still say what was compared is left out, and let go of,
+        so that the count of those that wait comes true.  Raises InvalidInput for a limit or a cursor that
+        cannot be.
         """
         check_limit(limit)
         agent = scope.whose
         found = await self._book.open(agent, kind, limit + 1, None if cursor is None else _place(cursor))
         page = found[:limit]
         shown = await self._shown([finding for _, finding in page])
+        if overtaken := {finding.id for _, finding in page} - {finding.id for finding in shown}:
+            await self._book.let_go(overtaken)
         more = encoded(page[-1][0]) if len(found) > limit else None
         return Findings(tuple(await self._book.reports(agent)), tuple(shown), more)
+
+    async def count(self, scope: Scope) -> int:
+        """How many wait for a decision, by one look into the list of the last looks.
+
+        Those that a change of their memories overtook count until somebody asks for the list.
+        """
+        return await self._book.count(scope.whose)
 
     async def decide(
         self, scope: Scope, finding_id: str, decision: Decision, keep: str | None = None
@@ -121,6 +131,8 @@ class Duplicates:
         Conflict when it was decided before or a memory has changed since.
         """
         finding = await self._book.get(finding_id, scope.whose)
+        if finding.state is State.OVERTAKEN:
+            raise Conflict("One of these memories has changed since; look for duplicates again.")
         if finding.state is not State.OPEN:
             raise Conflict("This was decided before.")
         if decision not in ALLOWED[finding.kind]:

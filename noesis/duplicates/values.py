@@ -27,13 +27,14 @@ class Kind(enum.StrEnum):
 
 
 class State(enum.StrEnum):
-    """Whether a finding waits for a decision, and else which one was made."""
+    """Whether a finding waits for a decision, and else which one was made, or that its memories changed first."""
 
     OPEN = "open"
     MERGED = "merged"
     KEPT = "kept"
     DELETED = "deleted"
     SUPERSEDED = "superseded"
+    OVERTAKEN = "overtaken"
 
 
 class Decision(enum.StrEnum):

@@ -63,7 +63,7 @@ async def test_the_search_shows_boxes_and_takes_up_to_all_that_it_shows(
     assert "With all 90 shown…" in page
     answer = await admin.post("/chosen", data={"id": ids})
     assert "Delete: 90 memories" in main_of(answer.text)
-    assert "and 70 more" in main_of(answer.text)
+    assert "and 82 more" in main_of(answer.text)
 
 
 async def test_what_is_changed_is_changed_in_all_of_them_and_undone(

@@ -149,3 +149,24 @@ def test_words_that_only_one_text_has_are_marked() -> None:
     pieces = marked("The PORT is 5433 now", ["The port is 5432"])
     assert pieces == (("The PORT is ", False), ("5433", True), (" ", False), ("now", True))
     assert marked("Same", ["same"]) == (("Same", False),)
+
+
+async def test_the_bar_counts_findings_until_they_are_decided_on_or_overtaken(
+    admin: httpx.AsyncClient, noesis: Noesis, clock: Clock
+) -> None:
+    async def counts(address: str = "/agents") -> tuple[str, ...]:
+        text = (await admin.get(address)).text
+        return tuple(re.findall(r'class="count">(\d+)|(?:texts|Duplicates) \((\d+)\)', text)[0])
+
+    first, _ = await found(noesis, clock, FRIDAYS, AGAIN)
+    await found(noesis, clock, WATER, NEVER, agent="writer")
+    assert await counts() == ("2", "")
+    assert "Duplicates (2)" in await shown(admin)
+    (one, *_) = await ids_of(noesis)
+    await noesis.editing.delete(ADMIN, first)
+    await shown(admin)
+    assert await counts() == ("1", "")
+    (left,) = await ids_of(noesis)
+    assert left != one
+    await admin.post(f"/inbox/duplicates/{left}", data={"decision": "keep_both"})
+    assert 'class="count"' not in (await admin.get("/agents")).text
