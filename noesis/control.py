@@ -7,6 +7,7 @@ tables on `metadata` (tokens, jobs, settings of the instance) and reaches them t
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,6 +24,8 @@ metadata = sa.MetaData()
 
 _READ_ONLY = "noesis_read_only"
 _UNSYNCED = "noesis_unsynced"
+_THREADS = min(32, (os.cpu_count() or 1) + 4)
+"""The most that `asyncio.to_thread` uses at once."""
 
 instance = sa.Table(
     "instance",
@@ -44,7 +47,8 @@ class Control:
 
         Raises StoreFull or StoreReadOnly.
         """
-        engine = sa.create_engine(url)
+        # Beyond its size a pool opens a connection for each use and closes it again.
+        engine = sa.create_engine(url, pool_size=_THREADS)
         if engine.dialect.name == "sqlite":
             sa.event.listen(engine, "connect", _configure_sqlite)
             sa.event.listen(engine, "begin", _begin_immediate)

@@ -52,6 +52,10 @@ class Tombstone(msgspec.Struct, frozen=True, kw_only=True):
     finished: bool = False
 
 
+# Built once: it is asked before and after each file that is read.
+_FORGOTTEN = sa.select(table.c.kind, table.c.value).where(table.c.agent == sa.bindparam("agent"))
+
+
 class Tombstones:
     """Keeps them.  A call that somebody makes to store a memory is not stopped by one."""
 
@@ -67,8 +71,9 @@ class Tombstones:
 
     async def forgotten(self, agent: str) -> frozenset[tuple[Kind, str]]:
         """All that an agent is to stay without, by kind and name."""
-        query = sa.select(table.c.kind, table.c.value).where(table.c.agent == agent)
-        rows = await self._control.read(lambda connection: connection.execute(query).all())
+        rows = await self._control.read(
+            lambda connection: connection.execute(_FORGOTTEN, {"agent": agent}).all()
+        )
         return frozenset((Kind(row.kind), row.value) for row in rows)
 
     async def add(self, agent: str, kind: Kind, value: str, by: str) -> Tombstone:

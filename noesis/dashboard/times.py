@@ -34,7 +34,8 @@ def age(at_ms: int, now_ms: int) -> str:
     seconds = (now_ms - at_ms) / 1000
     if abs(seconds) < _MINUTE:
         return JUST_NOW
-    return f"{span(seconds)} ago" if seconds > 0 else f"in {span(-seconds)}"
+    # A life of 90 days that began a moment ago ends in 90 days, not in 89.
+    return f"{span(seconds)} ago" if seconds > 0 else f"in {span(_MINUTE - seconds)}"
 
 
 def exact(at_ms: int) -> str:

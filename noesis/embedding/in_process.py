@@ -23,6 +23,9 @@ from noesis.errors import EmbedderError, EmbedderUnavailable, EmbeddingRejected
 T = TypeVar("T")
 W = TypeVar("W", bound=Sized)
 
+_SEARCHED_PARTS = 2
+"""So much smaller are the runs of documents while somebody searches."""
+
 
 class InProcessModel(Protocol[W]):
     """A model as its library offers it: it blocks, and one run at a time keeps its memory bounded.
@@ -103,7 +106,7 @@ class InProcessEmbedder(Generic[W]):
         windows = await self._in_thread(self._for_documents, partial(self._windows, texts))
         flat = [window for of_text in windows for window in of_text]
         results: dict[int, Vector | EmbeddingFailure] = {}
-        for batch in batches_by_length(flat, self._model.run_tokens):
+        for batch in batches_by_length(flat, self._run_tokens):
             chosen = [flat[at] for at in batch]
             vectors = await self._in_thread(self._for_documents, partial(self._run, chosen))
             results.update(zip(batch, vectors, strict=True))
@@ -162,6 +165,9 @@ class InProcessEmbedder(Generic[W]):
             raise EmbedderUnavailable("The embedder has been closed.")
         return await asyncio.get_running_loop().run_in_executor(executor, work)
 
+    def _run_tokens(self) -> int:
+        return self._model.run_tokens // (1 if self._turns.is_calm else _SEARCHED_PARTS)
+
     def _load(self) -> EmbedderIdentity:
         with self._loading:
             if self._identity is None:
@@ -197,16 +203,16 @@ def default_threads() -> int:
     return min(4, os.cpu_count() or 1)
 
 
-def batches_by_length(windows: Sequence[Sized], limit: int) -> Iterator[list[int]]:
-    """Indices of windows in batches of like length whose padded size is at most `limit` tokens.
+def batches_by_length(windows: Sequence[Sized], limit: Callable[[], int]) -> Iterator[list[int]]:
+    """Indices of windows in batches of like length whose padded size is at most `limit` tokens, asked for each.
 
-    A window that is longer than `limit` is a batch of its own.
+    A window that is longer than that is a batch of its own.
     """
     order = np.argsort([len(window) for window in windows], kind="stable")
     batch: list[int] = []
     for at in map(int, order):
         # In ascending order the newest is the longest, hence the padded length of all.
-        if batch and (len(batch) + 1) * len(windows[at]) > limit:
+        if batch and (len(batch) + 1) * len(windows[at]) > limit():
             yield batch
             batch = []
         batch.append(at)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +21,9 @@ DEFAULT_MAX_TOKENS = 512
 # One encoding costs about 150 bytes a character, so a long text is encoded slice by slice.
 SLICE_CHARACTERS = 50_000
 
+_SHORT_CHARACTERS = 4_000
+_REMEMBERED = 256
+
 
 class TokenReader:
     """A model's tokenizer with its limit and special tokens.  Any thread may call it."""
@@ -34,6 +38,8 @@ class TokenReader:
         self.max_tokens = files.config.max_tokens or (stated["max_length"] if stated else DEFAULT_MAX_TOKENS)
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
+        # Whoever counts a text's tokens has it embedded next.
+        self._remembered = lru_cache(_REMEMBERED)(self._encoded)
         self._head, self._tail = self._special_tokens()
 
     def count(self, text: str, prefix: str) -> int:
@@ -68,7 +74,12 @@ class TokenReader:
         yield self._ids(text[start:])
 
     def _ids(self, text: str) -> Tokens:
-        return np.array(self._tokenizer.encode(text, add_special_tokens=False).ids, dtype=np.int32)
+        return self._remembered(text) if len(text) <= _SHORT_CHARACTERS else self._encoded(text)
+
+    def _encoded(self, text: str) -> Tokens:
+        ids = np.array(self._tokenizer.encode(text, add_special_tokens=False).ids, dtype=np.int32)
+        ids.flags.writeable = False
+        return ids
 
     def _special_tokens(self) -> tuple[Tokens, Tokens]:
         """What the tokenizer puts before and after a text, seen on a text of one letter."""

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+import math
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+PAUSE_S = 0.1
+"""About as long as a search goes on, on the same cores, once its question has its vector."""
+
+_CALM_AFTER_S = 1.0
+
 
 class Turns:
-    """A lock with two queues; nothing ordinary starts while something urgent waits."""
+    """A lock with two queues; nothing ordinary starts while something urgent waits.
 
-    def __init__(self) -> None:
+    Nor does it within `pause_s` after something urgent, but for that it waits only once.
+    """
+
+    def __init__(self, pause_s: float = PAUSE_S) -> None:
+        self._pause_s = pause_s
         self._changed = threading.Condition()
+        self._urgent_ended = -math.inf
         self._taken = False
         self._ordinary_waiting = 0
         self._urgent_waiting = 0
@@ -21,12 +33,21 @@ class Turns:
         """How many wait for their turn."""
         return self._ordinary_waiting + self._urgent_waiting
 
+    @property
+    def is_calm(self) -> bool:
+        """Whether nothing urgent came in the last second."""
+        return time.monotonic() - self._urgent_ended > _CALM_AFTER_S
+
     @contextmanager
     def ordinary(self) -> Iterator[None]:
         """Hold the turn once it is free and nothing urgent wants it."""
         with self._changed:
             self._ordinary_waiting += 1
-            self._changed.wait_for(lambda: not self._taken and self._urgent_waiting == 0)
+            self._changed.wait_for(self._is_free)
+            pause = self._urgent_ended + self._pause_s - time.monotonic()
+            if pause > 0:
+                self._changed.wait_for(lambda: False, pause)
+                self._changed.wait_for(self._is_free)
             self._ordinary_waiting -= 1
             self._taken = True
         try:
@@ -45,7 +66,11 @@ class Turns:
         try:
             yield
         finally:
+            self._urgent_ended = time.monotonic()
             self._give_back()
+
+    def _is_free(self) -> bool:
+        return not self._taken and self._urgent_waiting == 0
 
     def _give_back(self) -> None:
         with self._changed:

@@ -14,6 +14,7 @@ import lancedb
 import msgspec
 
 from noesis.errors import StoreError
+from noesis.store.filters import Column, equals
 from noesis.store.schema import COLUMNS
 
 _MOST_DROPPED = 64
@@ -90,6 +91,8 @@ async def is_readable(connection: lancedb.AsyncConnection, name: str) -> bool:
         await table.query().select(["id"]).to_arrow()
         # A manifest with a changed bit may name other columns, or other places for them.
         await table.query().limit(1).to_arrow()
+        # And what it says of the indexes is read by a filter only.
+        await table.query().where(equals(Column.ID, "").sql).select(["id"]).to_arrow()
     except Exception:  # noqa: BLE001 - of damaged bytes the library may make anything, a panic of Rust too
         return False
     return set(COLUMNS) <= {*names} and len(names) == len({*names})

@@ -43,6 +43,47 @@ def test_urgent_work_goes_before_ordinary_work_that_waited_longer() -> None:
     assert order == ["urgent", "ordinary", "ordinary"]
 
 
+def test_after_urgent_work_ordinary_work_pauses_for_what_comes_next() -> None:
+    turns, order = Turns(pause_s=0.5), list[str]()
+
+    def ordinary() -> None:
+        with turns.ordinary():
+            order.append("ordinary")
+
+    assert turns.is_calm
+    with turns.urgent():
+        order.append("urgent")
+    assert not turns.is_calm
+    waiting = threading.Thread(target=ordinary)
+    waiting.start()
+    while turns.waiting < 1:
+        threading.Event().wait(0.001)
+    with turns.urgent():
+        order.append("urgent")
+    waiting.join(5)
+    assert order == ["urgent", "urgent", "ordinary"]
+
+
+def test_ordinary_work_pauses_but_once_however_much_is_urgent() -> None:
+    turns, done = Turns(pause_s=0.05), threading.Event()
+
+    def ordinary() -> None:
+        with turns.ordinary():
+            done.set()
+
+    with turns.urgent():
+        pass
+    waiting = threading.Thread(target=ordinary)
+    waiting.start()
+    for _ in range(1000):
+        with turns.urgent():
+            pass
+        if done.wait(0.01):
+            break
+    waiting.join(5)
+    assert done.is_set()
+
+
 def test_a_turn_is_given_back_when_its_work_fails() -> None:
     turns = Turns()
     for hold in (turns.ordinary, turns.urgent, turns.ordinary):
@@ -113,8 +154,14 @@ def test_a_batch_holds_at_least_one_text_and_no_more_than_allowed() -> None:
 def test_local_batches_hold_texts_of_like_length_within_the_limit() -> None:
     lengths = [5, 200, 7, 256, 6, 90, 8, 300]
     windows = [np.zeros(length, dtype=np.int32) for length in lengths]
-    batches = list(batches_by_length(windows, 256))
+    batches = list(batches_by_length(windows, lambda: 256))
     assert sorted(at for batch in batches for at in batch) == list(range(len(lengths)))
     for batch in batches:
         assert len(batch) == 1 or len(batch) * max(lengths[at] for at in batch) <= 256
     assert [0, 4, 2, 6] in batches
+
+
+def test_the_limit_is_asked_for_each_batch() -> None:
+    windows = [np.zeros(10, dtype=np.int32)] * 12
+    limits = iter([40] * 5 + [20] * 20)
+    assert [len(batch) for batch in batches_by_length(windows, lambda: next(limits))] == [4, 2, 2, 2, 2]
