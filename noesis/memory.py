@@ -197,6 +197,8 @@ MERGED = "merged"
 BY_HAND = "by hand"
 """Why a row left the active table (`archive_reason`)."""
 
+ARCHIVE_REASONS = frozenset({DELETED, EXPIRED, SOURCE_GONE, MERGED, BY_HAND})
+
 
 class NewMemory(msgspec.Struct, frozen=True, kw_only=True):
     """What a caller gives to be remembered."""

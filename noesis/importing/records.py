@@ -20,12 +20,9 @@ from noesis.importing.values import Course, Recipients
 from noesis.indexing import cut, prepare, trust_of
 from noesis.lifetimes import Lifetimes, Lives
 from noesis.memory import (
-    BY_HAND,
-    DELETED,
+    ARCHIVE_REASONS,
     EXPIRED,
-    MERGED,
     NEVER,
-    SOURCE_GONE,
     Memory,
     check_time,
     memory_id,
@@ -43,7 +40,6 @@ from noesis.tombstones import Kind
 from noesis.vectors import Vectors
 
 _EMBED_AT_ONCE = 64
-_REASONS = (BY_HAND, DELETED, EXPIRED, MERGED, SOURCE_GONE)
 _STANDING = (
     Column.ID,
     Column.PARENT_ID,
@@ -333,7 +329,9 @@ def _told_of(entry: Record, memory: Memory, now: int) -> dict[str, object]:
     elif memory.priority == memory.memory_type.default_priority:
         values["priority_set_by"] = "type"
     if entry.archived or expires_at <= now:
-        reason = entry.archive_reason if entry.archived and entry.archive_reason in _REASONS else EXPIRED
+        reason = (
+            entry.archive_reason if entry.archived and entry.archive_reason in ARCHIVE_REASONS else EXPIRED
+        )
         values |= {
             "archived_at": check_time(entry.archived_at or now, "archived_at"),
             "archive_reason": reason,
