@@ -36,6 +36,7 @@ from noesis.store.tables import Table, write_error
 MADE_BY = "upgrade"
 _BATCH = 4096
 _WAITS_S = 600.0
+_IN_EVERY_FORMAT = ("id",)
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
@@ -148,5 +149,5 @@ async def _readable(directory: Path, quarantine: Path) -> None:
     """Go back to the newest versions that can be read, as a start after a power cut does."""
     connection = await connect(directory)
     for table in (ACTIVE, ARCHIVE):
-        if not await is_readable(connection, table):
-            await newest_readable(connection, directory, table, quarantine)
+        if not await is_readable(connection, table, _IN_EVERY_FORMAT):
+            await newest_readable(connection, directory, table, quarantine, _IN_EVERY_FORMAT)

@@ -7,7 +7,7 @@ version before it becomes the newest.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import lancedb
@@ -56,7 +56,11 @@ def _noted(quarantine: Path) -> list[Dropped]:
 
 
 async def newest_readable(
-    connection: lancedb.AsyncConnection, directory: Path, name: str, quarantine: Path
+    connection: lancedb.AsyncConnection,
+    directory: Path,
+    name: str,
+    quarantine: Path,
+    columns: Iterable[str] = COLUMNS,
 ) -> list[Dropped]:
     """Make the newest readable version of a table the newest one; only under the write lock.
 
@@ -64,7 +68,7 @@ async def newest_readable(
     """
     dropped: list[Dropped] = []
     moved: list[tuple[Path, Path]] = []
-    while not await is_readable(connection, name):
+    while not await is_readable(connection, name, columns):
         versions = manifests(directory / f"{name}.lance" / "_versions")
         if not versions or len(dropped) == _MOST_DROPPED:
             for place, kept in moved:
@@ -83,8 +87,13 @@ async def newest_readable(
     return dropped
 
 
-async def is_readable(connection: lancedb.AsyncConnection, name: str) -> bool:
-    """Whether the newest version opens with the columns of a row, and every file it names can be read."""
+async def is_readable(
+    connection: lancedb.AsyncConnection, name: str, columns: Iterable[str] = COLUMNS
+) -> bool:
+    """Whether the newest version opens with these columns, and every file it names can be read.
+
+    An earlier format has other columns than today's rows.
+    """
     try:
         table = await connection.open_table(name)
         names = (await table.schema()).names
@@ -95,7 +104,7 @@ async def is_readable(connection: lancedb.AsyncConnection, name: str) -> bool:
         await table.query().where(equals(Column.ID, "").sql).select(["id"]).to_arrow()
     except Exception:  # noqa: BLE001 - of damaged bytes the library may make anything, a panic of Rust too
         return False
-    return set(COLUMNS) <= {*names} and len(names) == len({*names})
+    return set(columns) <= {*names} and len(names) == len({*names})
 
 
 def _free(quarantine: Path, name: str) -> Path:
