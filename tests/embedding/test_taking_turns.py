@@ -50,10 +50,11 @@ def test_after_urgent_work_ordinary_work_pauses_for_what_comes_next() -> None:
         with turns.ordinary():
             order.append("ordinary")
 
-    assert turns.is_calm
+    calm = [turns.is_calm]
     with turns.urgent():
         order.append("urgent")
-    assert not turns.is_calm
+    calm.append(turns.is_calm)
+    assert calm == [True, False]
     waiting = threading.Thread(target=ordinary)
     waiting.start()
     while turns.waiting < 1:
