@@ -77,7 +77,7 @@ async def search_until(done: asyncio.Event, store: Store) -> int:
 @pytest.mark.parametrize(
     "number",
     [
-        pytest.param(150, marks=pytest.mark.timeout(600)),
+        pytest.param(300, marks=pytest.mark.timeout(600)),
         pytest.param(3000, marks=[pytest.mark.torture, pytest.mark.timeout(3600)]),
     ],
 )
