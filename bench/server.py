@@ -16,6 +16,7 @@ from typing import Any
 import click
 import msgspec
 
+from noesis.api.access import SESSION_COOKIE
 from noesis.memory import Role
 from noesis.runtime import open_control, system_now_ms
 from noesis.settings import load
@@ -36,11 +37,9 @@ class BenchError(click.ClickException):
 class Connection:
     """One client's connection.  Leaner than a full HTTP library, whose own milliseconds would be measured too."""
 
-    def __init__(self, port: int, token: str, agent: str | None) -> None:
+    def __init__(self, port: int, headers: Mapping[str, str]) -> None:
         self._http = http.client.HTTPConnection("127.0.0.1", port, timeout=_TIMEOUT_S)
-        self._headers = {"authorization": f"Bearer {token}", "content-type": "application/json"}
-        if agent is not None:
-            self._headers["x-noesis-agent"] = agent
+        self._headers = dict(headers)
         self._used = time.monotonic()
 
     def call(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
@@ -85,7 +84,12 @@ class Server:
 
     def connect(self, agent: str | None = None) -> Connection:
         """A connection that acts as this agent, or as the administrator."""
-        return Connection(self.port, self._token, agent)
+        headers = {"authorization": f"Bearer {self._token}", "content-type": "application/json"}
+        return Connection(self.port, headers | ({} if agent is None else {"x-noesis-agent": agent}))
+
+    def browser(self, session: str) -> Connection:
+        """A connection of a person who is logged in."""
+        return Connection(self.port, {"cookie": f"{SESSION_COOKIE}={session}", "accept": "text/html"})
 
     def resident_mb(self) -> float:
         """The process's resident memory in MB, 0 where /proc does not tell."""

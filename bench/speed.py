@@ -20,6 +20,7 @@ import msgspec
 from bench import verdicts
 from bench.inflow import Inflow
 from bench.inflow import measure as measure_inflow
+from bench.pages import measure as measure_pages
 from bench.reading import Direct, ask, compare
 from bench.sample import Sample
 from bench.seeding import AGENT, seed
@@ -36,6 +37,7 @@ CLIENTS = (1, 8)
 WRITERS = (1, 8, 64)
 
 _WARM_UP = 20
+_PAGES = 40
 _LOOK_S = 0.05
 _IDLE_AFTER_S = 2.0
 
@@ -104,7 +106,8 @@ async def _read(noesis: Noesis, server: Server, sample: Sample, questions: int) 
     idle = server.resident_mb()
     with peak_of(server) as peak:
         latencies = [await compare(server, direct, each, clients) for clients, each in asked.items()]
-    return Size(sample.count, latencies, idle, max(peak))
+    pages = await measure_pages(noesis, server, sample, min(questions, _PAGES))
+    return Size(sample.count, latencies, idle, max(peak), pages)
 
 
 def warm_up(server: Server, questions: Sequence[str]) -> None:

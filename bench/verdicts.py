@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import msgspec
 
 from bench.inflow import Inflow
+from bench.pages import Timed
 from bench.reading import Latency
 from bench.tables import markdown
 from bench.writing import Rate
@@ -22,6 +23,9 @@ MAX_SLOWDOWN = 1 / 0.9
 MAX_FELT = 2.0
 """Searches may take so many times as long (p95) while files are read."""
 
+MAX_PAGE = 3.0
+"""A page may take so many times the calls that tell the same (p95)."""
+
 LARGE = 100_000
 """The size up to which the peak's limit holds."""
 
@@ -33,6 +37,7 @@ class Size(msgspec.Struct, frozen=True):
     latencies: list[Latency]
     idle_mb: float
     peak_mb: float
+    pages: list[Timed] = []
 
 
 class Found(msgspec.Struct, frozen=True):
@@ -75,6 +80,11 @@ def _of_size(size: Size) -> Iterator[Verdict]:
     yield Verdict(f"{here}: resident, idle, model loaded", size.idle_mb, "MB", MAX_IDLE_MB)
     limit = MAX_PEAK_MB if size.memories <= LARGE else None
     yield Verdict(f"{here}: resident, highest while searching", size.peak_mb, "MB", limit)
+    for page in size.pages:
+        name = f"{here}: page {page.page}"
+        yield Verdict(f"{name} / its calls, p95", page.ratio, "×", MAX_PAGE)
+        yield Verdict(f"{name}, p95", page.page_ms, "ms")
+        yield Verdict(f"{name}, its calls, p95", page.call_ms, "ms")
 
 
 def _of_latency(here: str, latency: Latency) -> Iterator[Verdict]:

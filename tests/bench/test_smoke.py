@@ -56,6 +56,7 @@ def test_speed_measures_searches_writes_and_memory(tmp_path: Path) -> None:
     found = msgspec.json.decode(figures.read_bytes(), type=Found)
     assert [latency.clients for latency in found.sizes[0].latencies] == [1, 8]
     assert all(latency.ratio > 0 for latency in found.sizes[0].latencies)
+    assert {"/", "/stats", "/memories/{id}", "/?q="} < {page.page for page in found.sizes[0].pages}
     assert [(rate.writers, rate.embedding) for rate in found.rates] == [
         (writers, embedding) for embedding in (True, False) for writers in (1, 8, 64)
     ]

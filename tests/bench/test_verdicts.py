@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from bench.inflow import Inflow
+from bench.pages import Timed
 from bench.reading import Latency
 from bench.verdicts import Found, Size, Verdict, text, verdicts
 from bench.writing import Rate
@@ -63,6 +64,13 @@ def test_what_flows_in_is_judged_by_the_embedder_and_by_who_searches() -> None:
     judged = {item.name: item.met for item in verdicts(found) if item.met is not None}
     assert judged["100 Markdown files: time of the scan / of the embedder alone"] is True
     assert judged["search, p95 while files are read / without"] is False
+
+
+@pytest.mark.parametrize(("page_ms", "met"), [(60.0, True), (61.0, False)])
+def test_a_page_is_judged_by_its_calls(page_ms: float, met: bool) -> None:
+    size = msgspec.structs.replace(FOUND.sizes[0], pages=[Timed("/stats", page_ms, 20.0)])
+    judged = {item.name: item.met for item in verdicts(msgspec.structs.replace(FOUND, sizes=[size]))}
+    assert judged["100,000 memories: page /stats / its calls, p95"] is met
 
 
 def test_the_peak_has_no_target_beyond_its_size() -> None:
