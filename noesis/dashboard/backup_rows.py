@@ -143,13 +143,15 @@ def tick_strip(
 
 
 def strip_words(strip: charts.Ticks | None) -> str:
-    """`The last 12: 3 proven, 8 verified, 1 failed`."""
+    """`The last 12, oldest first: 3 proven by a restore, 8 verified, 1 failed.`"""
     if strip is None:
         return ""
     names = {"good": "proven by a restore", "fair": "verified", "doubtful": "not verified", "bad": "failed"}
     counts = {state: sum(tick.state == state for tick in strip.ticks) for state in names}
+    if len(strip.ticks) == 1:
+        return f"The only one: {names[strip.ticks[0].state]}."
     told = ", ".join(f"{counts[state]} {words}" for state, words in names.items() if counts[state])
-    return f"The last {len(strip.ticks)}, oldest first: {told}." if len(strip.ticks) > 1 else f"One: {told}."
+    return f"The last {len(strip.ticks)}, oldest first: {told}."
 
 
 def snapshot_row(commit: Commit, now_ms: int) -> SnapshotRow:

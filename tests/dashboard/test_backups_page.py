@@ -72,7 +72,7 @@ async def test_a_backup_is_made_listed_verified_and_proven(
     (backup,) = await noesis.backups.list()
     clock.advance(days=1)
     assert "1 day ago made by hand" in (page := await shown(admin))
-    assert "One: 1 verified." in page
+    assert "The only one: verified." in page
     answer = await admin.post(f"/backups/{backup.name}/verify")
     assert answer.headers["location"] == "/backups?said=verify-started"
     await do(noesis, "verify")
