@@ -16,6 +16,7 @@ import uvicorn
 
 from noesis.api.app import build_app
 from noesis.errors import QueueUnavailable, SettingsError
+from noesis.heap import bound_heaps, keep_releasing
 from noesis.logs import configure
 from noesis.redis_server import embedded_redis
 from noesis.runtime import Noesis, make_data_dir, open_runtime
@@ -35,7 +36,7 @@ _HEADER_BYTES = 64 << 10
 
 async def serve_all(settings: Settings, announce: Announce) -> None:
     """API, dashboard, worker and queue in this process, until it is told to stop."""
-    configure(settings.log_level)
+    _begin(settings)
     with listen(settings) as listener:
         async with contextlib.AsyncExitStack() as stack:
             redis_url = settings.redis_url or await _own_redis(settings, stack)
@@ -51,7 +52,7 @@ async def serve_all(settings: Settings, announce: Announce) -> None:
 
 async def serve_api(settings: Settings, announce: Announce) -> None:
     """The API and the dashboard."""
-    configure(settings.log_level)
+    _begin(settings)
     with listen(settings) as listener:
         async with open_runtime(settings) as noesis:
             await _serve(settings, noesis, listener, announce)
@@ -59,14 +60,20 @@ async def serve_api(settings: Settings, announce: Announce) -> None:
 
 async def serve_worker(settings: Settings) -> None:
     """The worker."""
-    configure(settings.log_level)
+    _begin(settings)
     async with open_runtime(settings) as noesis:
         await _work(noesis, signals=True)
 
 
+def _begin(settings: Settings) -> None:
+    configure(settings.log_level)
+    bound_heaps()
+
+
 async def _work(noesis: Noesis, *, stop: asyncio.Event | None = None, signals: bool = False) -> None:
     """Run jobs, and leave a sign of life for whoever looks."""
-    beside = [asyncio.create_task(noesis.presence.keep()), asyncio.create_task(follow_sources(noesis))]
+    lasting = (noesis.presence.keep(), follow_sources(noesis), keep_releasing())
+    beside = [asyncio.create_task(each) for each in lasting]
     try:
         await begin(noesis)
         timed = crons(noesis.settings)

@@ -19,6 +19,7 @@ LAYERS: dict[str, set[str]] = {
         "crash_points",
         "errors",
         "events",
+        "heap",
         "logs",
         "memory",
         "setting_values",

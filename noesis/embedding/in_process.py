@@ -14,11 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from noesis.embedding.base import EmbedderIdentity, EmbeddingFailure, ModelStatus, Vector
-from noesis.embedding.heap import release_free_memory
 from noesis.embedding.model_files import ModelFiles
 from noesis.embedding.turns import Turns
 from noesis.embedding.vectors import join_windows, unit_vector
 from noesis.errors import EmbedderError, EmbedderUnavailable, EmbeddingRejected
+from noesis.heap import release_free_memory
 
 T = TypeVar("T")
 W = TypeVar("W", bound=Sized)

@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 import onnxruntime as ort
 
-from noesis.embedding.heap import release_free_memory
 from noesis.embedding.model_files import ModelFiles
 from noesis.embedding.tokens import Tokens
 from noesis.errors import EmbedderUnavailable
+from noesis.heap import release_free_memory
 
 Hidden = npt.NDArray[np.float32]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +49,10 @@ class Reader:
     def start(self) -> None:
         self.process.start()
 
+    def stop(self) -> None:
+        if self.process.runs:
+            self.process.stop()
+
     def client(self) -> httpx.Client:
         return httpx.Client(
             base_url=self.process.url, headers=headers(self.token), trust_env=False, timeout=60
@@ -79,6 +83,14 @@ class Reader:
         raise AssertionError(f"not within {within_s} s: {fresh}, {count} memories")
 
 
+@pytest.fixture
+def reader(tmp_path: Path) -> Iterator[Reader]:
+    started = Reader(tmp_path)
+    started.start()
+    yield started
+    started.stop()
+
+
 SIZES = pytest.mark.parametrize(
     "share",
     [
@@ -89,15 +101,13 @@ SIZES = pytest.mark.parametrize(
 
 
 @SIZES
-def test_very_many_files(tmp_path: Path, share: float) -> None:
+def test_very_many_files(tmp_path: Path, reader: Reader, share: float) -> None:
     files = round(100_000 * share)
     folder = tmp_path / "notes"
     for number in range(files):
         path = folder / f"{number // 500:04}" / f"{number:06}.md"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(note(number))
-    reader = Reader(tmp_path)
-    reader.start()
     reader.follow(folder, "markdown")
     part = reader.wait(lambda _fresh, count: count > files // 5, 3600 * share + 200)
     assert part < files
@@ -106,7 +116,6 @@ def test_very_many_files(tmp_path: Path, share: float) -> None:
     count = reader.wait(lambda fresh, count: fresh["clean"] and count >= files, 7200 * share + 300)
     assert count == files
     assert reader.peak_mb - reader.idle_mb < MOST_MORE_MB
-    reader.process.stop()
 
 
 def turn(number: int) -> str:
@@ -121,7 +130,7 @@ def turn(number: int) -> str:
 
 
 @SIZES
-def test_a_very_large_transcript(tmp_path: Path, share: float) -> None:
+def test_a_very_large_transcript(tmp_path: Path, reader: Reader, share: float) -> None:
     turns = round(9_500 * share)
     folder = tmp_path / "sessions"
     folder.mkdir()
@@ -132,8 +141,6 @@ def test_a_very_large_transcript(tmp_path: Path, share: float) -> None:
         file.writelines(turn(number) for number in range(turns))
         file.write(torn)
     said = turns - turns // 100
-    reader = Reader(tmp_path)
-    reader.start()
     reader.follow(folder, "transcripts")
     reader.wait(lambda _fresh, count: count > said // 5, 3600 * share + 200)
     reader.process.kill()
@@ -144,4 +151,3 @@ def test_a_very_large_transcript(tmp_path: Path, share: float) -> None:
     with (folder / "talk.jsonl").open("a") as file:
         file.write(turn(turns)[60:])
     assert reader.wait(lambda _fresh, count: count > said, 200) == said + 1
-    reader.process.stop()
