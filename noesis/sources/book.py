@@ -16,6 +16,7 @@ from noesis.sources.safe_files import Found
 
 _WHOLE = 2**63 - 1
 _NOTES_AT_ONCE = 256
+_ROWS_AT_ONCE = 1000
 
 State = Literal["indexed", "failed", "refused"]
 
@@ -138,9 +139,11 @@ class Book:
 
     async def notes(self, root: str) -> dict[str, FileNote]:
         """All files of a root by path."""
-        query = sa.select(files).where(files.c.root == root)
-        rows = await self._control.read(lambda connection: connection.execute(query).mappings().all())
-        return {row["path"]: _note(row) for row in rows}
+        # A root may have very many: they are never there twice, as rows and as notes.
+        query = sa.select(files).where(files.c.root == root).execution_options(yield_per=_ROWS_AT_ONCE)
+        return await self._control.read(
+            lambda connection: {row["path"]: _note(row) for row in connection.execute(query).mappings()}
+        )
 
     async def note(self, root: str, path: str) -> FileNote | None:
         """One file, None when it was never read."""
