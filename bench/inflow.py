@@ -60,8 +60,13 @@ class Inflow(msgspec.Struct, frozen=True):
         return self.during[1] / self.idle[1]
 
 
-async def measure(noesis: Noesis, server: Server, sample: Sample, place: Path, files: int) -> Inflow:
-    """Scan two folders of `files` each, one with nobody searching and one with somebody."""
+async def measure(
+    noesis: Noesis, server: Server, sample: Sample, place: Path, files: int, searches: int
+) -> Inflow:
+    """Scan two folders of `files` each, one with nobody searching and one with somebody.
+
+    Before and after it so many searches are made with nothing else to do.
+    """
     texts = _texts(sample)
     folder = _written(place / "alone", texts, files)
     cpu_before = server.cpu_s()
@@ -70,7 +75,7 @@ async def measure(noesis: Noesis, server: Server, sample: Sample, place: Path, f
     chunks, embedder_s, embedder_cpu_s = await _embedder_alone(noesis)
     # None is asked twice: the product remembers the vectors of questions.
     questions = iter(sample.questions(5000))
-    early, late = (list(itertools.islice(questions, 200)) for _ in range(2))
+    early, late = (list(itertools.islice(questions, searches)) for _ in range(2))
     connection = server.connect(AGENT)
     before = await asyncio.to_thread(lambda: [ask(connection, each).client for each in early])
     folder = _written(place / "searched", texts, files)

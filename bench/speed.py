@@ -38,6 +38,7 @@ WRITERS = (1, 8, 64)
 
 _WARM_UP = 20
 _PAGES = 40
+_IDLE = 200
 _LOOK_S = 0.05
 _IDLE_AFTER_S = 2.0
 
@@ -76,7 +77,9 @@ async def measure(rows: Sequence[int], questions: int, seconds: float, files: in
                     sizes.append(await _read(noesis, server, sample, questions))
                     say(f"{count:,} memories searched")
                     if number == 0 and files:
-                        inflow = await measure_inflow(noesis, server, sample, directory / "files", files)
+                        inflow = await measure_inflow(
+                            noesis, server, sample, directory / "files", files, min(questions, _IDLE)
+                        )
                         say(f"{files:,} files read, twice")
                     if number == 0:
                         rates += await _write(noesis, server, sample, seconds, embedding=True)

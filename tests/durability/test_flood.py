@@ -94,7 +94,7 @@ def reader(tmp_path: Path) -> Iterator[Reader]:
 SIZES = pytest.mark.parametrize(
     "share",
     [
-        pytest.param(0.015, marks=[pytest.mark.integration, pytest.mark.timeout(600)]),
+        pytest.param(0.01, marks=[pytest.mark.integration, pytest.mark.timeout(600)]),
         pytest.param(1.0, marks=[pytest.mark.torture, pytest.mark.timeout(4 * 3600)]),
     ],
 )

@@ -78,7 +78,7 @@ def check(server: Process, token: str, acknowledged: Acknowledged) -> None:
 ROUNDS = pytest.mark.parametrize(
     "rounds",
     [
-        pytest.param(6, marks=[pytest.mark.integration, pytest.mark.timeout(1200)]),
+        pytest.param(4, marks=[pytest.mark.integration, pytest.mark.timeout(1200)]),
         pytest.param(500, marks=[pytest.mark.torture, pytest.mark.timeout(36_000)]),
     ],
 )
