@@ -7,43 +7,23 @@ its memories in a file of its own; after an hour it is of no use, since the memo
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from noesis.backup.values import Beside, Preview, Wanted
-from noesis.errors import (
-    BackupRefused,
-    Conflict,
-    InvalidInput,
-    NoesisError,
-    NotFound,
-    SettingsError,
-    StoreBusy,
-    StoreError,
-    StoreFull,
-    StoreIncompatible,
-)
+from noesis.errors import Conflict, NoesisError
 from noesis.ledger import LIVE, Job, JobArgs
+from noesis.remote.problems import problem
 
 JOB = "preview"
 MOST_SHOWN = 200
 """So many memories of a part are shown beside those of now."""
 
-_KEPT_S = 3600.0
-_KINDS = (
-    BackupRefused,
-    InvalidInput,
-    NotFound,
-    SettingsError,
-    StoreBusy,
-    StoreFull,
-    StoreIncompatible,
-    StoreError,
-)
+_KEPT_MS = 3_600_000
 
 
 class Looked(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,18 +36,26 @@ class Looked(msgspec.Struct, frozen=True, kw_only=True):
 class Looks:
     """Owns the files of looks at parts."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, now_ms: Callable[[], int]) -> None:
         self._directory = directory
+        self._now_ms = now_ms
 
     def put(self, job_id: str, memories: Sequence[Beside]) -> None:
-        """Keep what a job saw, and drop what is older than an hour.  Raises OSError."""
+        """Keep what a job saw.  Raises OSError."""
         self._directory.mkdir(mode=0o700, exist_ok=True)
-        for old in self._directory.iterdir():
-            if time.time() - old.stat().st_mtime > _KEPT_S:
-                old.unlink(missing_ok=True)
         descriptor = os.open(self._path(job_id), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(descriptor, "wb") as file:
             file.write(msgspec.json.encode(memories))
+        # Its age is counted on our clock.
+        now_s = self._now_ms() / 1000
+        os.utime(self._path(job_id), (now_s, now_s))
+
+    def sweep(self) -> None:
+        """Drop what nobody is to see any more."""
+        for path in self._directory.glob("*.json"):
+            with suppress(OSError):  # another process sweeps as well
+                if self._now_ms() - path.stat().st_mtime_ns // 1_000_000 > _KEPT_MS:
+                    path.unlink()
 
     def of(self, job: Job) -> Looked | None:
         """What a job saw; None while it is under way.
@@ -80,9 +68,10 @@ class Looks:
         if job.state != "succeeded" or "cancelled" in result:
             raise Conflict(job.error or "The look was stopped; ask again.")
         if "refused" in result:
-            raise _refusal(result)
+            raise problem(result["refused"])
         if "preview" in result:
             return Looked(preview=msgspec.convert(result["preview"], Preview))
+        self.sweep()
         try:
             return Looked(memories=msgspec.json.decode(self._path(job.id).read_bytes(), type=list[Beside]))
         except (OSError, msgspec.DecodeError) as error:
@@ -104,9 +93,4 @@ def arguments(name: str, wanted: Wanted) -> JobArgs:
 
 def refused(error: NoesisError) -> dict[str, Any]:
     """The result of a look that found that nothing can be restored: the job itself did what it should."""
-    return {"refused": error.message, "code": error.code}
-
-
-def _refusal(result: dict[str, Any]) -> NoesisError:
-    kind = next((kind for kind in _KINDS if kind.code == result.get("code")), StoreError)
-    return kind(str(result["refused"]))
+    return {"refused": {"detail": error.message, "code": error.code}}

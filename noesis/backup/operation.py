@@ -71,7 +71,7 @@ class Backups:
             weekly=settings.backup_keep_weekly,
             monthly=settings.backup_keep_monthly,
         )
-        self.looks = Looks(settings.data_dir / "looks")
+        self.looks = Looks(settings.data_dir / "looks", now_ms)
         self.copies = Copies(place_of(settings), self.shelf, control, now_ms, rules)
         self._taking = Taking(store, control, self.shelf, now_ms, rules=rules, key_file=key_file)
         self._restoring = Undoing(store, control, now_ms, key_file=key_file, forgotten=forgotten)

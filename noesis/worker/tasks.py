@@ -59,6 +59,7 @@ async def upkeep(context: JobContext, force: bool = False) -> dict[str, Any]:
         return {"optimized": 0}
     await noesis.jobs.prune(max_age_ms=30 * DAY_MS, keep=10_000)
     await asyncio.to_thread(noesis.inflow.uploads.sweep)
+    await asyncio.to_thread(noesis.backups.looks.sweep)
     await noesis.context.intake.forget_old()
     await noesis.activity.prune(max_age_ms=90 * DAY_MS, keep=100_000)
     await noesis.oversight.history.prune()

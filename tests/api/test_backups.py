@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from noesis.memory import Role
 from noesis.worker.handlers import JobContext
 from noesis.worker.tasks import HANDLERS
 from tests.fakes.s3 import BUCKET, KEY_ID, REGION, SECRET, serving
-from tests.support import Product
+from tests.support import Clock, Product
 
 
 async def run_job(product: Product, answer: httpx.Response) -> dict[str, Any]:
@@ -169,7 +168,7 @@ async def test_a_preview_of_what_cannot_be_restored_says_why_and_one_of_nothing_
 
 
 async def test_the_memories_of_a_look_lie_in_a_file_of_the_owner_and_only_for_an_hour(
-    product: Product,
+    product: Product, clock: Clock
 ) -> None:
     admin, agent = await product.admin(), await product.agent("alpha")
     await agent.post("/api/v1/memories", json={"text": "first memory"})
@@ -178,8 +177,11 @@ async def test_the_memories_of_a_look_lie_in_a_file_of_the_owner_and_only_for_an
     await look(product, admin, path, {"agent_id": "alpha"})
     [file] = (product.noesis.settings.data_dir / "looks").iterdir()
     assert file.stat().st_mode & 0o077 == 0
-    os.utime(file, (0, 0))
-    await look(product, admin, path, {"ids": ["00000000-0000-0000-0000-000000000000"]})
-    assert not file.exists()
+    clock.advance(seconds=3599)
+    await run_job(product, await admin.post("/api/v1/optimize"))
+    assert (await admin.get(f"/api/v1/backups/previews/{file.stem}")).status_code == 200
+    clock.advance(seconds=2)
+    await run_job(product, await admin.post("/api/v1/optimize"))
+    assert not file.exists(), "upkeep sweeps, also when nobody looks again"
     answer = await admin.get(f"/api/v1/backups/previews/{file.stem}")
     assert (answer.status_code, answer.json()["code"]) == (409, "conflict")
