@@ -34,10 +34,10 @@ class Dropped(msgspec.Struct, frozen=True):
     """When it was set aside, in ms since 1970."""
 
 
-def note(quarantine: Path, dropped: Sequence[Dropped], now_ms: int) -> None:
+def note(quarantine: Path, dropped: Sequence[Dropped]) -> None:
     """Note what was set aside, for every process that opens the store afterwards.  Raises OSError."""
     if dropped:
-        told = [*_noted(quarantine), *(msgspec.structs.replace(each, at=now_ms) for each in dropped)]
+        told = [*_noted(quarantine), *dropped]
         partial = quarantine / f"{_NOTES}.partial"
         partial.write_bytes(msgspec.json.encode(told))
         partial.replace(quarantine / _NOTES)

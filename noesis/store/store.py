@@ -7,9 +7,11 @@ import os
 import shutil
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
+
+import msgspec
 
 from noesis.embedding.base import EmbedderIdentity
 from noesis.errors import StoreBusy, StoreError, StoreFull, StoreReadOnly
@@ -74,6 +76,7 @@ class Store:
         self._embedder: tuple[str, EmbedderIdentity] | None = None
         self._adopted: EmbedderIdentity | None = None
         self.damaged = False
+        self._lost: list[Dropped] = []
         self.writer = Writer(generation, locks, disk, now_ms, witness, self._is_of_another_embedder)
 
     @classmethod
@@ -107,6 +110,7 @@ class Store:
         stamp = stamp_of(directory)
         name = current_name(directory) or _FIRST
         damaged = False
+        lost: list[Dropped] = []
         try:
             opened = await open_generation(directory, name, policy.nprobes, locks)
         except StoreError as error:
@@ -117,10 +121,15 @@ class Store:
             opened = await open_as_it_is(directory / _SCRATCH / "stand-in")
         generation = Live(directory, opened, stamp, policy.nprobes)
         if not damaged:
-            note(directory / QUARANTINE, opened.dropped, now_ms())
+            at = now_ms()
+            lost = [msgspec.structs.replace(each, at=at) for each in opened.dropped]
+            # On a full disk this process tells of it all the same; it must not keep it from starting.
+            with suppress(OSError):
+                note(directory / QUARANTINE, lost)
             await _sweep_if_quiet(directory, generation, locks)
         store = cls(directory, generation, locks, disk, policy, now_ms, witness)
         store.damaged = damaged
+        store._lost = lost
         return store
 
     @property
@@ -130,7 +139,9 @@ class Store:
 
     def dropped_lately(self) -> list[Dropped]:
         """What any process had to set aside within the last day."""
-        return noted_since(self._store_dir / QUARANTINE, self._now_ms() - DAY_MS)
+        since = self._now_ms() - DAY_MS
+        told = noted_since(self._store_dir / QUARANTINE, since)
+        return told + [each for each in self._lost if each.at >= since and each not in told]
 
     @property
     def active(self) -> Table:

@@ -143,3 +143,17 @@ async def test_every_process_tells_of_it_with_numbers_for_a_day(tmp_path: Path) 
             assert len((await second.noesis.browsing.page(ALPHA, MemoryFilter())).memories) == 2
         clock.advance(days=1, seconds=1)
         assert (await told(first))[0] == "ok"
+
+
+async def test_it_is_told_also_where_it_cannot_be_noted(made: Path, tmp_path: Path) -> None:
+    """As on a full disk, where a file can be renamed but none written."""
+    directory = tmp_path / "s"
+    shutil.copytree(made, directory)
+    newest_manifest(directory, "memories").write_bytes(b"")
+    (directory / "quarantine" / "dropped.json").mkdir(parents=True)
+    now = NOW
+    store = await Store.open(directory, now_ms=lambda: now)
+    assert [lost.table for lost in store.dropped_lately()] == ["memories"]
+    now += 86_400_001
+    assert store.dropped_lately() == []
+    await store.close()
