@@ -20,8 +20,7 @@ def bound_heaps() -> None:
     Each arena keeps what its threads freed: with up to 16 of them a process that read 100,000 files was left
     with 1.1 GB of which 230 MB were in use (`malloc_stats`).
     """
-    libc = ctypes.CDLL(None)
-    if sys.platform == "linux" and hasattr(libc, "mallopt"):
+    if sys.platform == "linux" and hasattr(libc := ctypes.CDLL(None), "mallopt"):
         libc.mallopt(_ARENA_MAX, _ARENAS)
         libc.mallopt(_MMAP_THRESHOLD, _ALONE_BYTES)
         libc.mallopt(_TRIM_THRESHOLD, _KEPT_BYTES)

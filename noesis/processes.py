@@ -10,7 +10,7 @@ import shlex
 import shutil
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 
 import uvicorn
 
@@ -36,9 +36,8 @@ _HEADER_BYTES = 64 << 10
 
 async def serve_all(settings: Settings, announce: Announce) -> None:
     """API, dashboard, worker and queue in this process, until it is told to stop."""
-    _begin(settings)
     with listen(settings) as listener:
-        async with contextlib.AsyncExitStack() as stack:
+        async with _prepared(settings), contextlib.AsyncExitStack() as stack:
             redis_url = settings.redis_url or await _own_redis(settings, stack)
             noesis = await stack.enter_async_context(open_runtime(settings, redis_url=redis_url))
             stop = asyncio.Event()
@@ -52,28 +51,32 @@ async def serve_all(settings: Settings, announce: Announce) -> None:
 
 async def serve_api(settings: Settings, announce: Announce) -> None:
     """The API and the dashboard."""
-    _begin(settings)
     with listen(settings) as listener:
-        async with open_runtime(settings) as noesis:
+        async with _prepared(settings), open_runtime(settings) as noesis:
             await _serve(settings, noesis, listener, announce)
 
 
 async def serve_worker(settings: Settings) -> None:
     """The worker."""
-    _begin(settings)
-    async with open_runtime(settings) as noesis:
+    async with _prepared(settings), open_runtime(settings) as noesis:
         await _work(noesis, signals=True)
 
 
-def _begin(settings: Settings) -> None:
+@contextlib.asynccontextmanager
+async def _prepared(settings: Settings) -> AsyncIterator[None]:
+    """What every process that lasts has: logs, and a heap that is kept small."""
     configure(settings.log_level)
     bound_heaps()
+    releasing = asyncio.create_task(keep_releasing())
+    try:
+        yield
+    finally:
+        await end_tasks([releasing])
 
 
 async def _work(noesis: Noesis, *, stop: asyncio.Event | None = None, signals: bool = False) -> None:
     """Run jobs, and leave a sign of life for whoever looks."""
-    lasting = (noesis.presence.keep(), follow_sources(noesis), keep_releasing())
-    beside = [asyncio.create_task(each) for each in lasting]
+    beside = [asyncio.create_task(noesis.presence.keep()), asyncio.create_task(follow_sources(noesis))]
     try:
         await begin(noesis)
         timed = crons(noesis.settings)
