@@ -108,7 +108,9 @@ class InProcessEmbedder(Generic[W]):
         results: dict[int, Vector | EmbeddingFailure] = {}
         for batch in batches_by_length(flat, self._run_tokens):
             chosen = [flat[at] for at in batch]
-            vectors = await self._in_thread(self._for_documents, partial(self._run, chosen))
+            # A single memory is stored at once; who brings many lets a search go on in between.
+            run = partial(self._run, chosen, patient=bool(results))
+            vectors = await self._in_thread(self._for_documents, run)
             results.update(zip(batch, vectors, strict=True))
         await self._in_thread(self._for_documents, release_free_memory)
         return _per_text(windows, [results[at] for at in range(len(flat))])
@@ -181,9 +183,9 @@ class InProcessEmbedder(Generic[W]):
     def _windows(self, texts: Sequence[str]) -> list[list[W]]:
         return [self._model.windows(text, question=False) for text in texts]
 
-    def _run(self, windows: Sequence[W]) -> list[Vector | EmbeddingFailure]:
+    def _run(self, windows: Sequence[W], *, patient: bool) -> list[Vector | EmbeddingFailure]:
         identity = self._load()
-        with self._turns.ordinary():
+        with self._turns.ordinary(patient=patient):
             raw = self._model.run(windows)
         return [unit_vector(row, identity.dimension) for row in raw]
 

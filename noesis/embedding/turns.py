@@ -17,7 +17,7 @@ _CALM_AFTER_S = 1.0
 class Turns:
     """A lock with two queues; nothing ordinary starts while something urgent waits.
 
-    Nor does it within `pause_s` after something urgent, but for that it waits only once.
+    Nor does what is `patient` within `pause_s` after something urgent, but for that it waits only once.
     """
 
     def __init__(self, pause_s: float = PAUSE_S) -> None:
@@ -39,13 +39,13 @@ class Turns:
         return time.monotonic() - self._urgent_ended > _CALM_AFTER_S
 
     @contextmanager
-    def ordinary(self) -> Iterator[None]:
+    def ordinary(self, *, patient: bool = False) -> Iterator[None]:
         """Hold the turn once it is free and nothing urgent wants it."""
         with self._changed:
             self._ordinary_waiting += 1
             self._changed.wait_for(self._is_free)
             pause = self._urgent_ended + self._pause_s - time.monotonic()
-            if pause > 0:
+            if patient and pause > 0:
                 self._changed.wait_for(lambda: False, pause)
                 self._changed.wait_for(self._is_free)
             self._ordinary_waiting -= 1

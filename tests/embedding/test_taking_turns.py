@@ -43,11 +43,11 @@ def test_urgent_work_goes_before_ordinary_work_that_waited_longer() -> None:
     assert order == ["urgent", "ordinary", "ordinary"]
 
 
-def test_after_urgent_work_ordinary_work_pauses_for_what_comes_next() -> None:
+def test_after_urgent_work_patient_work_pauses_for_what_comes_next() -> None:
     turns, order = Turns(pause_s=0.5), list[str]()
 
     def ordinary() -> None:
-        with turns.ordinary():
+        with turns.ordinary(patient=True):
             order.append("ordinary")
 
     calm = [turns.is_calm]
@@ -65,11 +65,11 @@ def test_after_urgent_work_ordinary_work_pauses_for_what_comes_next() -> None:
     assert order == ["urgent", "urgent", "ordinary"]
 
 
-def test_ordinary_work_pauses_but_once_however_much_is_urgent() -> None:
+def test_patient_work_pauses_but_once_however_much_is_urgent() -> None:
     turns, done = Turns(pause_s=0.05), threading.Event()
 
     def ordinary() -> None:
-        with turns.ordinary():
+        with turns.ordinary(patient=True):
             done.set()
 
     with turns.urgent():
