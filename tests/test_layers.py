@@ -180,6 +180,8 @@ BETWEEN_ENTRY_POINTS = {
     ("dashboard", "api.plugin_package"),  # how the plugin is fetched is one address
     ("dashboard", "api.access"),  # pages and API have one guard
     ("dashboard.backup_look", "api.backups"),  # a look at a backup is started in one way
+    ("dashboard.backups_page", "api.backups"),  # and so are fetches
+    ("dashboard.snapshots_page", "api.snapshots"),
     ("dashboard", "api.problems"),  # and one way to tell of an error
     ("dashboard.activity_page", "worker.crons"),  # the page shows the schedule that the worker keeps
     ("dashboard.activity_page", "worker.tasks"),

@@ -135,9 +135,14 @@ async def list_bucket(noesis: Wired) -> BackupsView:
 )
 async def fetch_from_bucket(request: ApiRequest, noesis: Wired, data: JSONBody[FetchRequest]) -> JobStarted:
     """Start fetching a backup; it is compared and looked at before it is listed."""
-    name = noesis.backups.copies.name_of(data.name)
-    await noesis.audit.record(request.auth.actor, "backup fetched from the bucket", name)
-    return started(await noesis.jobs.enqueue("fetch_backup", key=f"fetch:{name}", args={"name": name}))
+    return started(await start_fetch(noesis, request.auth.actor, data.name))
+
+
+async def start_fetch(noesis: Noesis, actor: str, given: str) -> Job:
+    """Start fetching a backup of this name or address.  Raises Conflict without a bucket, InvalidInput, NotFound."""
+    name = noesis.backups.copies.name_of(given)
+    await noesis.audit.record(actor, "backup fetched from the bucket", name)
+    return await noesis.jobs.enqueue("fetch_backup", key=f"fetch:{name}", args={"name": name})
 
 
 @post("/backups", opt=GATEWAY, status_code=202, tags=["backups"], summary="Make a backup")

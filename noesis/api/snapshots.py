@@ -12,7 +12,9 @@ from noesis.api.access import ADMIN, GATEWAY, Wired
 from noesis.api.jobs import JobStarted, started
 from noesis.api.memories import ApiRequest
 from noesis.errors import Conflict
+from noesis.ledger import Job
 from noesis.memory import to_datetime
+from noesis.runtime import Noesis
 
 
 class SnapshotView(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,10 +84,15 @@ async def take_snapshot(request: ApiRequest, noesis: Wired) -> JobStarted:
 )
 async def fetch_snapshot(request: ApiRequest, noesis: Wired, data: JSONBody[FetchRequest]) -> JobStarted:
     """Start cloning a snapshot; all of it is compared, then it is listed as a backup that can be restored."""
-    noesis.snapshots.expect_fetchable(data.commit)
-    await noesis.audit.record(request.auth.actor, "snapshot fetched", data.commit or "the newest")
-    key = f"fetch_snapshot:{data.commit or ''}"
-    return started(await noesis.jobs.enqueue("fetch_snapshot", key=key, args={"commit": data.commit}))
+    return started(await start_fetch(noesis, request.auth.actor, data.commit))
+
+
+async def start_fetch(noesis: Noesis, actor: str, commit: str | None) -> Job:
+    """Start fetching the newest snapshot, or that of a commit.  Raises Conflict without a remote, InvalidInput."""
+    noesis.snapshots.expect_fetchable(commit)
+    await noesis.audit.record(actor, "snapshot fetched", commit or "the newest")
+    key = f"fetch_snapshot:{commit or ''}"
+    return await noesis.jobs.enqueue("fetch_snapshot", key=key, args={"commit": commit})
 
 
 def _time(ms: int | None) -> datetime | None:

@@ -11,6 +11,8 @@ from litestar.params import FromPath
 from litestar.response import File
 
 from noesis.api.access import PAGE, Wired
+from noesis.api.backups import start_fetch
+from noesis.backup.copies import HERE as LIES_HERE
 from noesis.backup.health import last_proven
 from noesis.backup.shelf import check_name
 from noesis.backup.values import Wanted
@@ -102,9 +104,7 @@ async def download_backup(request: PageRequest, noesis: Wired, name: FromPath[st
 @post("/backups/{name:str}/fetch", opt=PAGE, include_in_schema=False, status_code=200)
 async def fetch_backup(request: PageRequest, noesis: Wired, name: FromPath[str]) -> Response[str]:
     """Start fetching a backup from the bucket."""
-    name = noesis.backups.copies.name_of(name)
-    await noesis.audit.record(request.auth.actor, "backup fetched from the bucket", name)
-    await noesis.jobs.enqueue("fetch_backup", key=f"fetch:{name}", args={"name": name})
+    await start_fetch(noesis, request.auth.actor, name)
     return see("/backups?said=fetch-started")
 
 
@@ -148,7 +148,8 @@ async def backups_page(
 ) -> Response[str]:
     """The page, with a mistake of the upload's or of the snapshots' where it was made."""
     now, settings, copies = noesis.now_ms(), noesis.settings, noesis.backups.copies
-    backups = await noesis.backups.list()
+    listed = await noesis.backups.everywhere()
+    backups = [each.backup for each in listed if LIES_HERE in each.places]
     verified = await noesis.jobs.list(JobFilter(states=("succeeded",), names=("verify",)), limit=_JOBS)
     failed = await noesis.jobs.list(JobFilter(states=("failed",), names=("backup",)), limit=_JOBS)
     problems = backup_rows.problems_found(verified.jobs)
@@ -160,7 +161,7 @@ async def backups_page(
         "backups.html",
         here=HERE,
         status=200 if error is None else error.status_code,
-        rows=[backup_rows.backup_row(each, problems, now) for each in await noesis.backups.everywhere()],
+        rows=[backup_rows.backup_row(each, problems, now) for each in listed],
         copies=backup_rows.copies_part(copies.address, await copies.state(), now),
         strip=strip,
         strip_words=backup_rows.strip_words(strip),

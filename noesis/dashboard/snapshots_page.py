@@ -5,6 +5,7 @@ from __future__ import annotations
 from litestar import Response, post
 
 from noesis.api.access import PAGE, Wired
+from noesis.api.snapshots import start_fetch
 from noesis.dashboard.backups_page import backups_page
 from noesis.dashboard.forms import read_form
 from noesis.dashboard.rendering import PageRequest, see
@@ -26,12 +27,9 @@ async def fetch_snapshot(request: PageRequest, noesis: Wired) -> Response[str]:
     """Start fetching a snapshot of the remote; the newest, or the one that is named."""
     commit = (await read_form(request)).get("commit", "").strip() or None
     try:
-        noesis.snapshots.expect_fetchable(commit)
+        await start_fetch(noesis, request.auth.actor, commit)
     except NoesisError as error:
         return await backups_page(request, noesis, error, of_snapshots=True)
-    await noesis.audit.record(request.auth.actor, "snapshot fetched", commit or "the newest")
-    key = f"fetch_snapshot:{commit or ''}"
-    await noesis.jobs.enqueue("fetch_snapshot", key=key, args={"commit": commit})
     return see("/backups?said=snapshot-fetched")
 
 
