@@ -54,18 +54,22 @@ def _scale(decades: range, start: float, end: float) -> Scale:
     return lambda value: start + (end - start) * (math.log10(value) - decades[0]) / span
 
 
+def _number(power: int) -> str:
+    return f"{10**power:,}" if power >= 0 else f"{10.0**power:g}"
+
+
 def _lines_down(decades: range, place: Scale) -> Iterator[str]:
     for power in decades:
         x = f"{place(10.0**power):.1f}"
         yield f'<line x1="{x}" x2="{x}" y1="{_TOP}" y2="{HEIGHT - _BOTTOM}" stroke="#dddddd"/>'
-        yield f'<text x="{x}" y="{HEIGHT - _BOTTOM + 18}" text-anchor="middle">{10.0**power:,g}</text>'
+        yield f'<text x="{x}" y="{HEIGHT - _BOTTOM + 18}" text-anchor="middle">{_number(power)}</text>'
 
 
 def _lines_across(decades: range, place: Scale) -> Iterator[str]:
     for power in decades:
         y = place(10.0**power)
         yield f'<line x1="{_LEFT}" x2="{WIDTH - _RIGHT}" y1="{y:.1f}" y2="{y:.1f}" stroke="#dddddd"/>'
-        yield f'<text x="{_LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{10.0**power:,g}</text>'
+        yield f'<text x="{_LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{_number(power)}</text>'
 
 
 def _drawn(at: int, curve: Curve, place_x: Scale, place_y: Scale) -> Iterator[str]:

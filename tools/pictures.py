@@ -1,11 +1,15 @@
 """Takes the pictures of the documentation: a real server, a few invented memories, real Chromium.
 
-usage: python -m tools.pictures [tour] [readme]
+usage: python -m tools.pictures [tour] [readme] [pages]
+
+`pages` takes every page as a whole, light and dark, into build/pictures, to be looked at: with all of LoCoMo
+in the store where NOESIS_BENCH_LOCOMO names its file, else with the conversations that ship.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 import tempfile
 import time
@@ -17,6 +21,7 @@ from typing import Literal, TypeVar
 import msgspec
 from playwright.sync_api import Page, ViewportSize, sync_playwright
 
+from bench import locomo, talks
 from noesis.benchmark.labelled import SHIPPED, read
 from noesis.memory import DAY_MS, MemoryType, NewMemory, Role, Scope, SearchQuery
 from noesis.runtime import Noesis, open_runtime
@@ -29,9 +34,12 @@ from tests.servers import process
 
 T = TypeVar("T")
 
-OUT = Path(__file__).resolve().parents[1] / "docs" / "pictures"
+ROOT = Path(__file__).resolve().parents[1]
+OUT = ROOT / "docs" / "pictures"
+LOOK = ROOT / "build" / "pictures"
 SIZE: ViewportSize = {"width": 1100, "height": 640}
 _READ_WITHIN_MS = 12_000
+_AT_ONCE = 200
 PASSWORD = "only for these pictures"
 
 RUNBOOK = """# Moving the NAS
@@ -202,13 +210,57 @@ def everything(page: Page, url: str, data: Path) -> None:
     oversee(page, url, data)
 
 
+EVERY = (
+    "/", "/?q=when+did+they+go+to+the+beach", "/?q=zzzz&agent=nobody", "/memories/{id}",
+    "/memories/{id}?view=rendered&why=what+is+planned", "/memories/{id}/edit", "/memories/{id}/delete", "/archive",
+    "/archive/next", "/inbox", "/inbox/duplicates", "/sources", "/agents", "/agents/planner?prompt=what+is+planned",
+    "/stats", "/activity", "/backups", "/system", "/start", "/docs",
+)  # fmt: skip
+
+
+def every_page(page: Page, url: str, data: Path) -> None:
+    """Each page as a whole in both themes, over as many memories as there are to be had."""
+    walk(page, url, data)
+    beside(data, converse)
+    oversee(page, url, data)
+    memory_id = beside(data, one_of_many)
+    for path in EVERY:
+        page.goto(url + path.replace("{id}", memory_id))
+        for theme in ("light", "dark"):
+            page.emulate_media(color_scheme=theme)
+            name = (
+                "".join(sign if sign.isalnum() else "-" for sign in path.partition("&")[0]).strip("-")
+                or "home"
+            )
+            page.screenshot(path=LOOK / f"{name}-{theme}.png", full_page=True)
+
+
+async def converse(noesis: Noesis) -> None:
+    """LoCoMo's talks, or those that ship, each as the memory of an agent of its own."""
+    path = locomo.find(os.environ)
+    for talk in talks.own(None) if path is None else talks.from_locomo(path, None):
+        found = [
+            msgspec.convert(entry.body | {"created_at": round(entry.created_at * 1000)}, NewMemory)
+            for entry in talk.entries
+        ]
+        for start in range(0, len(found), _AT_ONCE):
+            await noesis.indexing.index_many(Scope(agent=talk.name), found[start : start + _AT_ONCE])
+
+
+async def one_of_many(noesis: Noesis) -> str:
+    """A memory with others around it."""
+    found = await noesis.search.search(Scope(None, Role.ADMIN), SearchQuery(text="what is planned?"))
+    return found.hits[0].memory.id
+
+
 def main() -> None:
-    """Take those that are asked for, or all."""
-    parts = {"tour": tour, "readme": everything}
+    """Take those that are asked for, or those of the documentation."""
+    parts = {"tour": tour, "readme": everything, "pages": every_page}
+    LOOK.mkdir(parents=True, exist_ok=True)
     OUT.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as directory, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        for name in sys.argv[1:] or parts:
+        for name in sys.argv[1:] or ("tour", "readme"):
             data = Path(directory) / name / "data"
             data.mkdir(parents=True)
             page = browser.new_page(viewport=SIZE, device_scale_factor=2)

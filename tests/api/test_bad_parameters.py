@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
 from urllib.parse import quote
 
 import pytest
@@ -54,6 +55,14 @@ def parameters(app: Litestar) -> list[tuple[str, str, str]]:
     ]
 
 
+def asked(name: str) -> Iterator[str]:
+    """Each value for a parameter, and a few of them said twice and as a list."""
+    yield from (f"{name}={value}" for value in VALUES)
+    for value in VALUES[:3]:
+        yield f"{name}={value}&{name}={value}"
+        yield f"{name}[]={value}"
+
+
 def caller(secrets: Secrets) -> list[Header]:
     return [bearer(secrets.admin), ("x-noesis-agent", "alpha")]
 
@@ -65,15 +74,14 @@ async def test_a_query_parameter_never_makes_an_error_of_the_server(
     names = parameters(app)
     assert len(names) > 8
     for method, path, name in names:
-        for value in VALUES:
-            for query in (f"{name}={value}", f"{name}={value}&{name}={value}", f"{name}[]={value}"):
-                reply = await send(app, method, path, headers=caller(secrets), query=query)
-                assert reply.status < 500, (path, query, reply)
-                if reply.status >= 400:
-                    assert reply.header("content-type") == "application/problem+json"
-                told = reply.status == 200 and ((path, name) in TELLS or path == "/api/v1/audit")
-                seen = str(reply.headers) if told else reply.everything()
-                assert CANARY not in seen, (path, query)
+        for query in asked(name):
+            reply = await send(app, method, path, headers=caller(secrets), query=query)
+            assert reply.status < 500, (path, query, reply)
+            if reply.status >= 400:
+                assert reply.header("content-type") == "application/problem+json"
+            told = reply.status == 200 and ((path, name) in TELLS or path == "/api/v1/audit")
+            seen = str(reply.headers) if told else reply.everything()
+            assert CANARY not in seen, (path, query)
     assert CANARY not in caplog.text
 
 

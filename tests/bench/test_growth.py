@@ -75,6 +75,12 @@ def test_a_curve_may_be_one_point() -> None:
     assert "circle" in plot([Curve("alone", [(1000, 10)])], across="x", up="y")
 
 
+def test_large_numbers_are_written_out() -> None:
+    drawn = plot([Curve("grown", [(1000, 0.2), (1_000_000, 2)])], across="x", up="y")
+    assert ">1,000,000<" in drawn
+    assert ">0.1<" in drawn
+
+
 def test_counts_stand_between_commas() -> None:
     assert Counts().convert("1,8, 64", None, None) == (1, 8, 64)
 

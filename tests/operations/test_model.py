@@ -397,7 +397,7 @@ class MemoryMachine(RuleBasedStateMachine):
 
 def test_the_product_answers_as_a_dict_of_memories_would() -> None:
     profile = settings(
-        max_examples=8,
+        max_examples=6,
         stateful_step_count=25,
         deadline=None,
         derandomize=True,
