@@ -77,7 +77,7 @@ async def show_activity(request: PageRequest, noesis: Wired) -> Response[str]:
         "activity.html",
         here=HERE,
         jobs=await _jobs(noesis, now),
-        schedule=schedule(crons(noesis.settings), await noesis.jobs.ledger.last_slots(), now),
+        schedule=schedule(crons(noesis.settings), await noesis.jobs.ledger.last_ends(), now),
         events=[event_row(event, now) for event in events.events],
         wanted=wanted,
         levels=LEVELS,

@@ -78,7 +78,7 @@ class JobRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CronRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One recurring job: how often, when it was last due (None: never) and when it is next."""
+    """One recurring job: how often, when it last ended well (None: never) and when it is next."""
 
     name: str
     words: str
@@ -122,7 +122,7 @@ def schedule(crons: Iterable[Cron], last: Mapping[str, int], now_ms: int) -> lis
             name=name,
             words=words_of(cron.job),
             often=_often(cron),
-            last=moment(last[name], now_ms) if name in last else None,
+            last=moment(last[cron.job], now_ms) if cron.job in last else None,
             next=_soon(moment(at, now_ms)),
         )
         for at, name, cron in coming

@@ -139,9 +139,9 @@ class Ledger:
         """How many failed jobs nobody has acknowledged."""
         return await self._run(views.unseen_failures)
 
-    async def last_slots(self) -> dict[str, int]:
-        """The latest slot (Unix ms) of each recurring job that was taken, by its name."""
-        return await self._run(views.last_slots)
+    async def last_ends(self) -> dict[str, int]:
+        """When a job of each name last ended well (Unix ms), by the name."""
+        return await self._run(views.last_ends)
 
     async def running(self) -> list[Job]:
         """The jobs that some worker holds."""

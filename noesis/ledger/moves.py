@@ -166,12 +166,17 @@ def advance_slot(
 
 
 def prune(connection: sa.Connection, finished_before_ms: int, keep: int) -> int:
-    """Delete ended jobs by age and by count; the number deleted."""
+    """Delete ended jobs by age and by count, but none that was the last of its name to end well.
+
+    Gives the number deleted.
+    """
     ended = table.c.state.in_(ENDED)
     seen = (table.c.state != "failed") | table.c.acknowledged
+    latest = sa.select(sa.func.max(table.c.finished_ms)).where(table.c.state == "succeeded")
+    last = (table.c.state == "succeeded") & table.c.finished_ms.in_(latest.group_by(table.c.name))
     old = connection.execute(
-        sa.delete(table).where(ended & seen & (table.c.finished_ms < finished_before_ms))
+        sa.delete(table).where(ended & ~last & seen & (table.c.finished_ms < finished_before_ms))
     ).rowcount
     newest = sa.select(table.c.id).where(ended).order_by(table.c.finished_ms.desc(), table.c.id).limit(keep)
-    surplus = connection.execute(sa.delete(table).where(ended & table.c.id.not_in(newest))).rowcount
+    surplus = connection.execute(sa.delete(table).where(ended & ~last & table.c.id.not_in(newest))).rowcount
     return int(old + surplus)

@@ -8,7 +8,7 @@ import msgspec
 import sqlalchemy as sa
 
 from noesis.errors import InvalidInput
-from noesis.ledger.table import STATES, Job, JobState, slots, table, to_job
+from noesis.ledger.table import STATES, Job, JobState, table, to_job
 
 MAX_PAGE = 500
 
@@ -55,10 +55,11 @@ def unseen_failures(connection: sa.Connection) -> int:
     return connection.scalar(query) or 0
 
 
-def last_slots(connection: sa.Connection) -> dict[str, int]:
-    """The latest slot (Unix ms) of each recurring job that was taken, by its name."""
-    rows = connection.execute(sa.select(slots.c.name, slots.c.slot_ms))
-    return {row.name: row.slot_ms for row in rows}
+def last_ends(connection: sa.Connection) -> dict[str, int]:
+    """When a job of each name last ended well (Unix ms)."""
+    latest = sa.func.max(table.c.finished_ms).label("latest")
+    ended = sa.select(table.c.name, latest).where(table.c.state == "succeeded").group_by(table.c.name)
+    return {row.name: row.latest for row in connection.execute(ended)}
 
 
 def _conditions(which: JobFilter) -> Sequence[sa.ColumnElement[bool]]:

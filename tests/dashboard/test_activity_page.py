@@ -144,7 +144,7 @@ def test_the_schedule_shows_what_matters_next_first() -> None:
             Cron(name="pulse", job="embed_pending", every_ms=10_000),
             Cron(name="look", job="scan_all", every_ms=HOUR_MS),
         ],
-        {"look": 9 * HOUR_MS},
+        {"scan_all": 9 * HOUR_MS},
         now,
     )
     assert [(row.name, row.often, row.next.words) for row in told] == [

@@ -155,6 +155,25 @@ async def test_prune_goes_by_age_and_number_and_keeps_live_jobs(ledger: Ledger) 
     assert {job.id for job in (await ledger.page(JobFilter())).jobs} == {"j4", "j5", "live"}
 
 
+async def test_the_last_job_of_a_name_that_ended_well_is_told_and_outlives_the_pruning(
+    ledger: Ledger,
+) -> None:
+    for at, name, well in (
+        (1, "drill", True),
+        (5, "backup", True),
+        (6, "backup", True),
+        (9, "backup", False),
+    ):
+        await ledger.create(NewJob(id=f"{name}{at}", name=name, key=None, args={}), at)
+        job = await ledger.claim({name: 1}, at)
+        assert job is not None
+        await (ledger.finish(job, None, at) if well else ledger.fail(job, "It failed.", at))
+    assert await ledger.last_ends() == {"drill": 1, "backup": 6}
+    await ledger.prune(8, keep=1)
+    assert await ledger.last_ends() == {"drill": 1, "backup": 6}
+    assert {job.id for job in (await ledger.page(JobFilter())).jobs} == {"drill1", "backup6", "backup9"}
+
+
 async def test_a_cron_slot_is_taken_once_and_missed_ones_together(ledger: Ledger) -> None:
     async def take(slot: int) -> bool:
         new = NewJob(id=f"s{slot}-{len(taken)}", name="cleanup", key=None, args={})
