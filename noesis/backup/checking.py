@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from noesis.backup.archive import Cancel
+from noesis.backup.aside import aside
 from noesis.backup.restoring import Restoring
 from noesis.backup.shelf import Shelf
 from noesis.backup.taking import Tell
@@ -49,12 +49,15 @@ class Checking:
                 done[0] += count
                 tell(done[0], 0)
 
-            try:
-                unpacked = await unpack(path, folder, self._key_file, on_bytes, cancelled)
-            except (BackupRefused, StoreIncompatible) as error:
-                return _wrong(path.name, error.message, began)
-            found = await examine(unpacked, lambda _: None, cancelled)
-            return _verified(path.name, unpacked, found.contents, found.queries, found.problems, began)
+            async def look() -> Verified:
+                try:
+                    unpacked = await unpack(path, folder, self._key_file, on_bytes, cancelled)
+                except (BackupRefused, StoreIncompatible) as error:
+                    return _wrong(path.name, error.message, began)
+                found = await examine(unpacked, lambda _: None, cancelled)
+                return _verified(path.name, unpacked, found.contents, found.queries, found.problems, began)
+
+            return await aside(look)
 
     async def backup(self, name: str, tell: Tell, cancelled: Cancel) -> Verified:
         """The same for one of the backups; that it is in order is noted.  Raises NotFound too."""
@@ -87,35 +90,8 @@ class Checking:
                 if error.retryable:
                     raise
                 return _wrong(LIVE, error.message, began)
-            paths = [path for path in sorted(place.rglob("*")) if path.is_file()]
-            total = sum(path.stat().st_size for path in paths)
-            done = [0]
-
-            def on_bytes(count: int) -> None:
-                done[0] += count
-                tell(done[0], total)
-
-            files = await asyncio.to_thread(sum_files, place, paths, on_bytes)
-            problems = [f"{name} changed on the disk." for name in changed(self._store.directory, files)]
-            if not _info_is_right(place):
-                problems.append("generation.json changed on the disk.")
-            contents: dict[str, Contents] = {}
-            queries: dict[str, bool] = {}
-            if not problems:
-                # Bytes that are known to be wrong need not be read, and reading them may do anything.
-                contents, queries, problems = await _look(place, cancelled)
-            if not problems:
-                await asyncio.to_thread(record, self._store.directory, files)
-        return Verified(
-            name=LIVE,
-            rows=sum(len(table.hashes) for table in contents.values()),
-            memories=0,
-            files=len(paths),
-            bytes=total,
-            queries=queries,
-            problems=tuple(problems),
-            took_ms=_since(began),
-        )
+            directory = self._store.directory
+            return await aside(lambda: _look_at_all(place, directory, began, tell, cancelled))
 
     async def drill(self, tell: Tell, cancelled: Cancel) -> Backup:
         """Restore the newest backup onto an empty scratch machine and compare; noted as its proof.
@@ -126,7 +102,7 @@ class Checking:
         if newest is None:
             raise Conflict("There is no backup yet that a drill could restore.")
         async with self._store.scratch() as folder:
-            await self._restore_beside(folder, newest.name, tell, cancelled)
+            await aside(lambda: self._restore_beside(folder, newest.name, tell, cancelled))
         proven = msgspec.structs.replace(newest, verified_at=self._now_ms(), proven_at=self._now_ms())
         self._shelf.note(proven)
         return proven
@@ -159,6 +135,39 @@ def _info_is_right(place: Path) -> bool:
 async def nothing_forgotten(_agent: str) -> frozenset[tuple[str, str]]:
     """For an empty machine, on which nothing can have been forgotten since."""
     return frozenset()
+
+
+async def _look_at_all(place: Path, directory: Path, began: float, tell: Tell, cancelled: Cancel) -> Verified:
+    """Look at links to the files of a generation; what is in order is noted in its directory."""
+    paths = [path for path in sorted(place.rglob("*")) if path.is_file()]
+    total = sum(path.stat().st_size for path in paths)
+    done = [0]
+
+    def on_bytes(count: int) -> None:
+        done[0] += count
+        tell(done[0], total)
+
+    files = sum_files(place, paths, on_bytes)
+    problems = [f"{name} changed on the disk." for name in changed(directory, files)]
+    if not _info_is_right(place):
+        problems.append("generation.json changed on the disk.")
+    contents: dict[str, Contents] = {}
+    queries: dict[str, bool] = {}
+    if not problems:
+        # Bytes that are known to be wrong need not be read, and reading them may do anything.
+        contents, queries, problems = await _look(place, cancelled)
+    if not problems:
+        record(directory, files)
+    return Verified(
+        name=LIVE,
+        rows=sum(len(table.hashes) for table in contents.values()),
+        memories=0,
+        files=len(paths),
+        bytes=total,
+        queries=queries,
+        problems=tuple(problems),
+        took_ms=_since(began),
+    )
 
 
 async def _look(place: Path, cancelled: Cancel) -> tuple[dict[str, Contents], dict[str, bool], list[str]]:

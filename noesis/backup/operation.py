@@ -37,7 +37,7 @@ from noesis.control import Control
 from noesis.errors import BackupRefused, Cancelled, Conflict, InvalidInput, NotFound, StoreBusy, StoreError
 from noesis.settings import Settings
 from noesis.store import Store
-from noesis.store.tables import write_error
+from noesis.store.calls import write_error
 
 _PIECE = 1 << 20
 

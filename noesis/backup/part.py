@@ -30,6 +30,7 @@ class BringBack:
 
     hashes: tuple[str, ...] = ()
     because = "restored from a backup"
+    mends = True
 
     def __init__(self, rows: Sequence[Row], *, archived: bool, actor: str) -> None:
         self._rows = rows
@@ -102,8 +103,8 @@ class PartRestoring:
 
     async def _compare(self, batch: Sequence[list[Row]], archived: bool) -> list[Beside]:
         about = one_of(Column.PARENT_ID, [rows[0].parent_id for rows in batch])
-        active = by_memory(await self._store.active.rows(about, vectors=False))
-        stored = by_memory(await self._store.archive.rows(about, vectors=False))
+        active = by_memory(await self._store.active.rows(about, vectors=False, sound=False))
+        stored = by_memory(await self._store.archive.rows(about, vectors=False, sound=False))
         compared = []
         for then in batch:
             memory_id = then[0].parent_id

@@ -12,6 +12,7 @@ import msgspec
 from noesis import __version__
 from noesis.backup import encryption
 from noesis.backup.archive import CONTROL, MANIFEST, STORE, Cancel, check_room, write_archive
+from noesis.backup.aside import aside
 from noesis.backup.control_copy import INSTANCE_ID, copy_to
 from noesis.backup.keeping import KeepRules, to_remove
 from noesis.backup.shelf import PARTIAL, Shelf
@@ -21,10 +22,10 @@ from noesis.control import Control
 from noesis.crash_points import crash_point
 from noesis.errors import StoreError
 from noesis.store import Store
+from noesis.store.calls import write_error
 from noesis.store.checksums import FileSum, changed, record, sum_files
 from noesis.store.generations import ACTIVE, ARCHIVE, open_as_it_is
 from noesis.store.locks import FileLock
-from noesis.store.tables import write_error
 from noesis.store.whole import TableSum, digest_of, memories_of, row_hashes
 
 Tell = Callable[[int, int], None]
@@ -64,11 +65,16 @@ class Taking:
             partial = self._shelf.directory / f"{name}{PARTIAL}"
             try:
                 manifest = await self._gather(folder, tell)
-                await asyncio.to_thread(self._write, folder, manifest, partial, tell, cancelled)
-                await self._prove(partial, folder, manifest, tell, cancelled)
-                await asyncio.to_thread(record, self._store.directory, _of_store(manifest.files))
-                crash_point("backup: verified")
-                backup = await asyncio.to_thread(self._describe, name, kind, manifest, partial)
+                directory = self._store.directory
+
+                async def make() -> Backup:
+                    self._write(folder, manifest, partial, tell, cancelled)
+                    await self._prove(partial, folder, manifest, tell, cancelled)
+                    record(directory, _of_store(manifest.files))
+                    crash_point("backup: verified")
+                    return self._describe(name, kind, manifest, partial)
+
+                backup = await aside(make)
                 self._shelf.put(partial, backup)
                 crash_point("backup: listed")
             except OSError as error:
@@ -90,21 +96,30 @@ class Taking:
 
     async def _gather(self, folder: Path, tell: Tell, *, for_others: bool = False) -> Manifest:
         """Lay all files out in a folder: copies of the control state, links to the tables."""
+
         # The control state first: what it says of a file or a turn is in the tables by then.
-        await asyncio.to_thread(copy_to, self._control, folder / CONTROL, for_others=for_others)
+        async def copy_control() -> None:
+            copy_to(self._control, folder / CONTROL, for_others=for_others)
+
+        await aside(copy_control)
         await self._store.link_to(folder / STORE)
         crash_point("backup: linked")
+        directory, instance = self._store.directory, await instance_id(self._control)
+        return await aside(lambda: self._sum_up(folder, directory, instance, tell))
+
+    async def _sum_up(self, folder: Path, directory: Path, instance: str, tell: Tell) -> Manifest:
+        """What was laid out, read whole: its rows, its files."""
         generation = await open_as_it_is(folder / STORE)
         sums = {}
         for table in (generation.active, generation.archive):
             hashes = await row_hashes(table)
             sums[table.name] = TableSum(len(hashes), digest_of(hashes))
-        files = await asyncio.to_thread(self._sum, folder, tell)
+        files = self._sum(folder, directory, tell)
         return Manifest(
             format=FORMAT,
             schema_version=generation.info.schema_version,
             product_version=__version__,
-            instance=await instance_id(self._control),
+            instance=instance,
             created_at=self._now_ms(),
             embedder=generation.info.embedder,
             tables={ACTIVE: sums[ACTIVE], ARCHIVE: sums[ARCHIVE]},
@@ -112,12 +127,12 @@ class Taking:
             files=tuple(files),
         )
 
-    def _sum(self, folder: Path, tell: Tell) -> list[FileSum]:
+    def _sum(self, folder: Path, directory: Path, tell: Tell) -> list[FileSum]:
         paths = [path for path in sorted(folder.rglob("*")) if path.is_file()]
         total = sum(path.stat().st_size for path in paths)
         check_room(self._shelf.directory, 2 * total)
         files = sum_files(folder, paths, _teller(tell, 0, total))
-        if damaged := changed(self._store.directory, _of_store(files)):
+        if damaged := changed(directory, _of_store(files)):
             raise StoreError(
                 f"The store is damaged: {len(damaged)} of its files changed since they were recorded."
                 " No backup was made and no older one removed; `noesis verify` says more."

@@ -10,6 +10,7 @@ import msgspec
 
 from noesis.backup import encryption
 from noesis.backup.archive import CONTROL, STORE, Cancel, OnBytes, check_room, extract
+from noesis.backup.aside import aside
 from noesis.backup.control_copy import is_sound
 from noesis.backup.shelf import ENCRYPTED
 from noesis.backup.values import Manifest
@@ -115,8 +116,11 @@ async def opened(
         done[0] += count
         tell(done[0], 0)
 
-    unpacked = await unpack(path, folder, key_file, on_bytes, cancelled)
-    found = await examine(unpacked, lambda _: None, cancelled)
+    async def work() -> tuple[Unpacked, Examined]:
+        unpacked = await unpack(path, folder, key_file, on_bytes, cancelled)
+        return unpacked, await examine(unpacked, lambda _: None, cancelled)
+
+    unpacked, found = await aside(work)
     if found.generation is None or found.problems:
         raise BackupRefused(f"Nothing was restored. {' '.join(found.problems)}")
     return unpacked, found.generation

@@ -18,8 +18,8 @@ import msgspec
 import numpy as np
 
 from noesis.embedding.base import EmbedderIdentity, Vector
+from noesis.store.calls import write_error
 from noesis.store.generations import write_file
-from noesis.store.tables import write_error
 
 _KEY_BYTES = 16
 _CRC = struct.Struct("<I")

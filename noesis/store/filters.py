@@ -37,6 +37,7 @@ class Column(enum.StrEnum):
     ARCHIVED_AT = "archived_at"
     ARCHIVE_REASON = "archive_reason"
     VECTOR = "vector"
+    ROW_HASH = "row_hash"
 
 
 class Condition(msgspec.Struct, frozen=True):

@@ -11,6 +11,7 @@ import msgspec
 from lancedb import AsyncConnection, AsyncTable
 
 from noesis.errors import InvalidInput, StoreError
+from noesis.store.calls import is_fault
 
 OriginalRow = dict[str, Any]
 
@@ -57,7 +58,9 @@ async def read_original(path: Path) -> AsyncIterator[OriginalBatch]:
         for table in tables:
             async for batch in _batches(table):
                 yield batch
-    except (OSError, RuntimeError, ValueError) as error:
+    except BaseException as error:
+        if not is_fault(error):
+            raise
         # LanceDB's message may quote values of the rows.
         raise StoreError("The LanceDB directory cannot be read.") from error
     if not tables:

@@ -12,6 +12,7 @@ import msgspec
 
 from noesis.embedding.base import EmbedderIdentity
 from noesis.errors import StoreError, StoreIncompatible, StoreReadOnly
+from noesis.store.calls import MENDING, reading
 from noesis.store.locks import StoreLocks
 from noesis.store.recovery import QUARANTINE, Dropped, is_readable, newest_readable
 from noesis.store.schema import SCHEMA_VERSION
@@ -176,7 +177,7 @@ async def open_as_it_is(directory: Path, nprobes: int = 16) -> Generation:
     connection = await connect(directory)
     for table in (ACTIVE, ARCHIVE):
         if not await is_readable(connection, table):
-            raise StoreError(f"The table {table} cannot be read.")
+            raise StoreError(f"The table {table} cannot be read. {MENDING}")
     return await open_tables(connection, directory, nprobes)
 
 
@@ -185,9 +186,13 @@ async def open_tables(
 ) -> Generation:
     """The generation of a connection whose tables are known to be readable."""
     active, archive = [
-        Table(await connection.open_table(table), nprobes, directory.name) for table in (ACTIVE, ARCHIVE)
+        Table(await _handle(connection, table), nprobes, directory.name) for table in (ACTIVE, ARCHIVE)
     ]
     return Generation(directory, active, archive, dropped)
+
+
+async def _handle(connection: lancedb.AsyncConnection, name: str) -> lancedb.AsyncTable:
+    return await reading(lambda: connection.open_table(name), name)
 
 
 async def connect(directory: Path) -> lancedb.AsyncConnection:

@@ -15,11 +15,12 @@ import msgspec
 from lancedb import AsyncTable
 
 from noesis.errors import StoreBusy, StoreError
+from noesis.store.calls import is_fault, reading, write_error
 from noesis.store.filters import Column, is_set
 from noesis.store.generations import Generation
 from noesis.store.locks import StoreLocks
 from noesis.store.pruning import remove_versions, weigh
-from noesis.store.tables import Table, write_error
+from noesis.store.tables import Table
 from noesis.store.vector_index import (
     IndexPolicy,
     Step,
@@ -97,9 +98,9 @@ class Upkeep:
     async def state(self, table: Table) -> TableState:
         """Look at one table."""
         await table.follow()
-        stats: Any = await table.handle.stats()
+        stats: Any = await reading(table.handle.stats, table.name)
         words, vector_index = 0, None
-        for index in await table.handle.list_indices():
+        for index in await reading(table.handle.list_indices, table.name):
             if index.columns == ["keyword_text"]:
                 words = index.num_unindexed_rows or 0
             elif index.columns == ["vector"]:
@@ -224,7 +225,7 @@ def _before(age: timedelta) -> float:
 
 
 async def _drop(table: Table) -> None:
-    for index in await table.handle.list_indices():
+    for index in await reading(table.handle.list_indices, table.name):
         if index.columns == ["vector"]:
             await table.handle.drop_index(index.name)
 
@@ -234,7 +235,9 @@ async def _again_on_conflict(call: Callable[[], Awaitable[Any]]) -> None:
     for attempt in range(_TRIES):
         try:
             await call()
-        except (RuntimeError, OSError, ValueError) as error:
+        except BaseException as error:
+            if not is_fault(error):
+                raise
             if "conflict" not in str(error).lower():
                 raise write_error(error) from error
             await asyncio.sleep(random.uniform(0.05, 0.1 * 2**attempt))  # noqa: S311

@@ -17,6 +17,8 @@ import pyarrow as pa
 
 from noesis.crash_points import crash_point
 from noesis.errors import StoreError, StoreIncompatible
+from noesis.store.calls import write_error
+from noesis.store.filters import EVERYTHING
 from noesis.store.generations import (
     ACTIVE,
     ARCHIVE,
@@ -31,7 +33,7 @@ from noesis.store.locks import DiskSync, StoreLocks
 from noesis.store.recovery import is_readable, newest_readable
 from noesis.store.schema import SCHEMA_VERSION, dimension_of, from_arrow
 from noesis.store.siblings import Sibling, clear_leftovers, point_to
-from noesis.store.tables import Table, write_error
+from noesis.store.tables import Table
 
 MADE_BY = "upgrade"
 _BATCH = 4096
@@ -122,14 +124,11 @@ async def _rewrite(old: Table, new: Table, way: Sequence[Step]) -> None:
     if dimension is not None:
         await new.add_vectors(dimension)
     names = [name for name in schema.names if name != "row_hash"]
-    try:
-        async for batch in await old.handle.query().select(names).to_batches(max_batch_length=_BATCH):
-            rows = pa.Table.from_batches([batch])
-            for step in way:
-                rows = step.change(rows)
-            await new.append(from_arrow(rows))
-    except RuntimeError as error:
-        raise StoreError(f"A part of the table {old.name} cannot be read; nothing was changed.") from error
+    async for piece in old.pieces(names, EVERYTHING, _BATCH):
+        rows = piece
+        for step in way:
+            rows = step.change(rows)
+        await new.append(from_arrow(rows))
 
 
 def _is_old(store_dir: Path) -> bool:

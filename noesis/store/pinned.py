@@ -12,10 +12,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from noesis.errors import StoreReadOnly
+from noesis.store.calls import reading
 from noesis.store.filters import EVERYTHING, Column, equals
 from noesis.store.generations import Generation
 from noesis.store.locks import StoreLocks
-from noesis.store.tables import Table, reading
+from noesis.store.tables import Table
 
 _CACHE_BYTES = 8 << 20
 
@@ -64,8 +65,8 @@ async def _instant(generation: Generation, locks: StoreLocks) -> tuple[Path, tup
 
 
 async def _at_version(connection: lancedb.AsyncConnection, table: Table, version: int) -> Table:
-    handle = await reading(lambda: connection.open_table(table.name))
-    await reading(lambda: handle.checkout(version))
+    handle = await reading(lambda: connection.open_table(table.name), table.name)
+    await reading(lambda: handle.checkout(version), table.name)
     return Table(handle, nprobes=1)
 
 

@@ -14,6 +14,7 @@ import lancedb
 import msgspec
 
 from noesis.errors import StoreError
+from noesis.store.calls import is_panic
 from noesis.store.filters import Column, equals
 from noesis.store.schema import COLUMNS
 
@@ -102,8 +103,10 @@ async def is_readable(
         await table.query().limit(1).to_arrow()
         # And what it says of the indexes is read by a filter only.
         await table.query().where(equals(Column.ID, "").sql).select(["id"]).to_arrow()
-    except Exception:  # noqa: BLE001 - of damaged bytes the library may make anything, a panic of Rust too
-        return False
+    except BaseException as error:  # of damaged bytes the library may make anything
+        if isinstance(error, Exception) or is_panic(error):
+            return False
+        raise
     return set(columns) <= {*names} and len(names) == len({*names})
 
 

@@ -12,6 +12,7 @@ import msgspec
 from noesis.crash_points import crash_point
 from noesis.embedding.base import EmbedderIdentity
 from noesis.errors import StoreError
+from noesis.store.calls import write_error
 from noesis.store.generations import (
     Generation,
     create_empty,
@@ -22,7 +23,6 @@ from noesis.store.generations import (
     write_info,
 )
 from noesis.store.schema import Row
-from noesis.store.tables import write_error
 
 _DIGITS = 4
 

@@ -21,6 +21,7 @@ from noesis.memory import DAY_MS
 # Without it LanceDB prints a warning for every query.
 os.environ.setdefault("LANCE_LOG", "error")
 
+from noesis.store.calls import write_error
 from noesis.store.filters import EVERYTHING, Column, one_of
 from noesis.store.generations import (
     Generation,
@@ -39,7 +40,7 @@ from noesis.store.migrations import migrate
 from noesis.store.pinned import Pinned, pin
 from noesis.store.recovery import QUARANTINE, Dropped, note, noted_since, sweep
 from noesis.store.siblings import Sibling, clear_leftovers, point_to, previous_of
-from noesis.store.tables import Table, write_error
+from noesis.store.tables import Table
 from noesis.store.vector_index import IndexPolicy
 from noesis.store.writer import Change, Writer, drop_copies, shared_memories
 

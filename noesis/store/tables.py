@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from typing import Any, TypeVar
 
@@ -14,11 +13,11 @@ import pyarrow.compute as pc
 from lancedb import AsyncConnection, AsyncTable
 from lancedb.index import FTS, Bitmap, BTree, LabelList
 
-from noesis.errors import StoreBusy, StoreError, StoreFull, StoreReadOnly
-from noesis.store.filters import Column, Condition, one_of
+from noesis.store.calls import not_as_written, reading, told, writing
+from noesis.store.filters import EVERYTHING, Column, Condition, one_of
 from noesis.store.schema import (
+    COLUMNS,
     RANKING_COLUMNS,
-    VALUE_COLUMNS,
     RankingRow,
     Row,
     damaged,
@@ -26,6 +25,7 @@ from noesis.store.schema import (
     from_arrow,
     new_schema,
     ranking_rows,
+    row_hash,
     to_arrow,
     vector_field,
 )
@@ -34,9 +34,7 @@ from noesis.text.stop_words import STOP_WORDS
 T = TypeVar("T")
 Matches = tuple[list[RankingRow], npt.NDArray[np.float32]]
 
-_TRIES = 8
 _MANY_ROWS = 16
-_CONFLICTS = ("commit conflict", "too many concurrent writers")
 _PLACE = ("session_id", "source", "position")
 REFINE = 10
 """An index only picks the candidates; this many times the limit are scored exactly."""
@@ -113,30 +111,34 @@ class Table:
     async def version(self) -> int:
         """The newest version, whoever committed it."""
         await self.follow()
-        return int(await reading(self._table.version))
+        return int(await self._read(self._table.version))
 
     async def dimension(self) -> int | None:
         """The width of the vectors (dimensions), or None before the first one came."""
         await self.follow()
         if self._dimension is None:
-            self._dimension = dimension_of(await reading(self._table.schema))
+            self._dimension = dimension_of(await self._read(self._table.schema))
         return self._dimension
 
     async def rows(
-        self, condition: Condition, limit: int | None = None, *, vectors: bool = True
+        self, condition: Condition, limit: int | None = None, *, vectors: bool = True, sound: bool = True
     ) -> list[Row]:
-        """The rows that fit, in no order, with their vectors or without."""
-        columns = await self._columns() if vectors else VALUE_COLUMNS
-        return from_arrow(await self.select(columns, condition, limit))
+        """The rows that fit, in no order, with their vectors or without.
+
+        Raises StoreError when one is not what was stored, unless they need not be `sound`, to be replaced.
+        """
+        found = await self.select(await self._columns(COLUMNS), condition, limit)
+        return self._sound(found, vectors=vectors, sound=sound)
 
     async def rows_at(
         self, condition: Condition, places: Collection[tuple[str | None, str | None, int | None]]
     ) -> list[RankingRow]:
         """The rows that fit and stand at one of these places: session, source, position."""
         found = await self.select(await self._columns(RANKING_COLUMNS), condition)
-        keys = zip(*(found.column(name).to_pylist() for name in _PLACE), strict=True)
-        kept = [index for index, key in enumerate(keys) if key in places]
-        return ranking_rows(found.take(kept))
+        with told(self.name):
+            keys = zip(*(found.column(name).to_pylist() for name in _PLACE), strict=True)
+            kept = [index for index, key in enumerate(keys) if key in places]
+            return ranking_rows(found.take(kept))
 
     async def select(
         self, columns: Sequence[str], condition: Condition, limit: int | None = None
@@ -152,19 +154,19 @@ class Table:
             return await query.to_arrow()
 
         await self.follow()
-        return await reading(run)
+        return await self._read(run)
 
     async def values(
         self, columns: Sequence[Column], condition: Condition, limit: int | None = None
     ) -> list[tuple[Any, ...]]:
         """Some columns of the rows that fit, one tuple a row."""
         table = await self.select([column.value for column in columns], condition, limit)
-        return list(zip(*(table.column(column.value).to_pylist() for column in columns), strict=True))
+        return self._tuples(table, [column.value for column in columns])
 
     async def count(self, condition: Condition) -> int:
         """How many rows fit."""
         await self.follow()
-        return int(await reading(lambda: self._table.count_rows(condition.sql or None)))
+        return int(await self._read(lambda: self._table.count_rows(condition.sql or None)))
 
     async def newest(self, condition: Condition, limit: int) -> list[tuple[int, str]]:
         """Creation time (ms) and memory id of the first `limit` rows that fit, newest first, then by id."""
@@ -173,22 +175,20 @@ class Table:
         first = pc.select_k_unstable(
             found, limit, sort_keys=[(keys[0], "descending"), (keys[1], "ascending")]
         )
-        chosen = found.take(first)
-        return list(zip(*(chosen.column(key).to_pylist() for key in keys), strict=True))
+        return self._tuples(found.take(first), keys)
 
     async def lowest(self, by: Column, condition: Condition, limit: int) -> list[tuple[int, str]]:
         """Value of `by` and memory id of the first `limit` rows that fit, lowest value first, then by id."""
         keys = [by.value, Column.PARENT_ID.value]
         found = await self.select(keys, condition)
         first = pc.select_k_unstable(found, limit, sort_keys=[(key, "ascending") for key in keys])
-        chosen = found.take(first)
-        return list(zip(*(chosen.column(key).to_pylist() for key in keys), strict=True))
+        return self._tuples(found.take(first), keys)
 
     async def tally(self, columns: Sequence[Column], condition: Condition) -> list[tuple[Any, ...]]:
         """How many rows fit by the values of some columns: the values, then the count."""
         names = [column.value for column in columns]
         counted = (await self.select(names, condition)).group_by(names).aggregate([([], "count_all")])
-        return list(zip(*(counted.column(name).to_pylist() for name in [*names, "count_all"]), strict=True))
+        return self._tuples(counted, [*names, "count_all"])
 
     async def nearest(
         self, vector: npt.NDArray[np.float32], condition: Condition, limit: int, *, exact: bool = False
@@ -215,16 +215,19 @@ class Table:
                 query = query.where(condition.sql)
             return await query.select([*columns, "_distance"]).limit(limit).to_arrow()
 
-        found = await reading(run)
-        distances = found.column("_distance").to_numpy(zero_copy_only=False)
-        return ranking_rows(found), (1 - distances).astype(np.float32)
+        found = await self._read(run)
+        with told(self.name):
+            distances = found.column("_distance").to_numpy(zero_copy_only=False)
+            return ranking_rows(found), (1 - distances).astype(np.float32)
 
     async def matching(self, text: str, condition: Condition, limit: int) -> Matches:
         """The rows whose words fit best, and their BM25 scores, best first."""
         if not text.strip():
             return [], np.zeros(0, dtype=np.float32)
         found = await self._by_words(text, condition, limit, await self._columns(RANKING_COLUMNS))
-        return ranking_rows(found), found.column("_score").to_numpy(zero_copy_only=False).astype(np.float32)
+        with told(self.name):
+            scores = found.column("_score").to_numpy(zero_copy_only=False)
+            return ranking_rows(found), scores.astype(np.float32)
 
     async def _by_words(
         self, text: str, condition: Condition, limit: int, columns: Sequence[str]
@@ -235,24 +238,40 @@ class Table:
                 query = query.where(condition.sql)
             return await query.select([*columns, "_score"]).limit(limit).to_arrow()
 
-        return await reading(run)
+        return await self._read(run)
 
     async def batches(
         self, condition: Condition, size: int, *, vectors: bool = True
     ) -> AsyncIterator[list[Row]]:
         """All rows that fit as of now, in batches of at most `size`, with their vectors or without."""
-        query = self._table.query().select(await self._columns() if vectors else [*VALUE_COLUMNS])
-        if condition.sql:
-            query = query.where(condition.sql)
-        async for batch in await query.to_batches(max_batch_length=size):
-            yield from_arrow(pa.Table.from_batches([batch]))
+        async for found in self.pieces(await self._columns(COLUMNS), condition, size):
+            yield self._sound(found, vectors=vectors)
+
+    async def pieces(
+        self, columns: Sequence[str], condition: Condition, size: int
+    ) -> AsyncIterator[pa.Table]:
+        """Some columns of all rows that fit as of now, at most `size` rows at once.  Raises StoreError."""
+
+        async def start() -> Any:
+            query = self._table.query().select(list(columns))
+            if condition.sql:
+                query = query.where(condition.sql)
+            return await query.to_batches(max_batch_length=size)
+
+        batches = await self._read(start)
+        while True:
+            with told(self.name):
+                batch = await anext(batches, None)
+                if batch is None:
+                    return
+                piece = pa.Table.from_batches([batch])
+            yield piece
 
     async def damaged(self) -> list[str]:
         """The ids of the rows whose stored hash does not fit."""
-        columns = [*await self._columns(), "row_hash"]
         found: list[str] = []
-        async for batch in await self._table.query().select(columns).to_batches(max_batch_length=4096):
-            found.extend(damaged(pa.Table.from_batches([batch])))
+        async for piece in self.pieces(await self._columns(COLUMNS), EVERYTHING, 4096):
+            found.extend(damaged(piece))
         return found
 
     async def add_vectors(self, dimension: int) -> None:
@@ -284,51 +303,26 @@ class Table:
         if ids:
             await writing(lambda: self._table.delete(one_of(Column.ID, ids).sql))
 
-    async def _columns(self, names: Sequence[str] = VALUE_COLUMNS) -> list[str]:
+    def _tuples(self, found: pa.Table, names: Sequence[str]) -> list[tuple[Any, ...]]:
+        with told(self.name):
+            return list(zip(*(found.column(name).to_pylist() for name in names), strict=True))
+
+    def _sound(self, found: pa.Table, *, vectors: bool, sound: bool = True) -> list[Row]:
+        """The rows of a result, each compared with its hash, which covers its vector too."""
+        with told(self.name):
+            rows = from_arrow(found)
+            hashes = found.column("row_hash").to_pylist() if sound else []
+            wrong = [row.id for row, stored in zip(rows, hashes, strict=False) if row_hash(row) != stored]
+        if wrong:
+            raise not_as_written(self.name, wrong)
+        if not vectors:
+            for row in rows:
+                row.vector = None
+        return rows
+
+    async def _read(self, call: Callable[[], Awaitable[T]]) -> T:
+        return await reading(call, self.name)
+
+    async def _columns(self, names: Sequence[str]) -> list[str]:
         """These columns and the vector, once there is one."""
         return [*names] if await self.dimension() is None else [*names, "vector"]
-
-
-async def reading(call: Callable[[], Awaitable[T]]) -> T:
-    """Run a read; once more when an optimisation removed the version under it."""
-    try:
-        return await call()
-    except RuntimeError as error:
-        if "not found" not in str(error).lower():
-            raise StoreError(f"The store could not be read: {_first_line(error)}") from error
-    try:
-        return await call()
-    except RuntimeError as error:
-        raise StoreError(f"The store could not be read: {_first_line(error)}") from error
-
-
-async def writing(call: Callable[[], Awaitable[T]]) -> T:
-    """Run a write; again with jitter when it lost against another commit.
-
-    Raises StoreFull, StoreReadOnly, StoreBusy or StoreError.
-    """
-    for attempt in range(_TRIES):
-        try:
-            return await call()
-        except (RuntimeError, OSError, ValueError) as error:
-            text = str(error).lower()
-            if not any(conflict in text for conflict in _CONFLICTS):
-                raise write_error(error) from error
-            await asyncio.sleep(random.uniform(0.05, min(2.0, 0.05 * 2**attempt)))  # noqa: S311
-    raise StoreBusy(f"{_TRIES} tries to commit lost against other writers; nothing was written.")
-
-
-def write_error(error: Exception) -> StoreError:
-    """The product's error for what the store or the disk said."""
-    text = str(error).lower()
-    code = getattr(error, "errno", None)
-    if code == 28 or "os error 28" in text or "no space left" in text:
-        return StoreFull("There is no room left on the disk: nothing was written, reading goes on.")
-    if code == 30 or "os error 30" in text or "read-only file system" in text:
-        return StoreReadOnly("The data directory is read-only: nothing was written, reading goes on.")
-    return StoreError(f"The store could not be written: {_first_line(error)}")
-
-
-def _first_line(error: Exception) -> str:
-    # The rest of LanceDB's text may quote the query and with it what somebody searched for.
-    return str(error).split("\n", 1)[0].split(":", 1)[0][:120]

@@ -10,16 +10,14 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from noesis.errors import StoreError
 from noesis.store.filters import EVERYTHING, Column, Condition, equals
 from noesis.store.generations import ACTIVE, ARCHIVE, Generation
-from noesis.store.schema import VALUE_COLUMNS, Row, damaged, from_arrow
+from noesis.store.schema import COLUMNS, Row, damaged, from_arrow
 from noesis.store.tables import Table
 
 _AT_ONCE = 256
 """Rows hashed in one piece of work: a search that runs beside it waits for one at most."""
 
-_BROKEN = (RuntimeError, ValueError, OSError, pa.ArrowException)
 OnRows = Callable[[int], None]
 
 
@@ -75,8 +73,7 @@ async def read_table(table: Table, on_rows: OnRows = lambda _: None) -> Contents
 
 async def row_hashes(table: Table) -> dict[str, str]:
     """The hash of every row by its id, as it is stored.  Raises StoreError."""
-    found = await table.select(["id", "row_hash"], EVERYTHING)
-    return dict(zip(found.column("id").to_pylist(), found.column("row_hash").to_pylist(), strict=True))
+    return dict(await table.values([Column.ID, Column.ROW_HASH], EVERYTHING))
 
 
 async def read_whole(generation: Generation, on_rows: OnRows = lambda _: None) -> dict[str, Contents]:
@@ -133,14 +130,6 @@ async def rows_in_batches(table: Table, condition: Condition) -> AsyncIterator[l
 
 
 async def _batches(table: Table, condition: Condition = EVERYTHING) -> AsyncIterator[pa.Table]:
-    columns = [*VALUE_COLUMNS, "row_hash"]
-    try:
-        if await table.dimension() is not None:
-            columns.append("vector")
-        query = table.handle.query().select(columns)
-        if condition.sql:
-            query = query.where(condition.sql)
-        async for batch in await query.to_batches(max_batch_length=_AT_ONCE):
-            yield pa.Table.from_batches([batch])
-    except _BROKEN as error:
-        raise StoreError(f"A part of the table {table.name} cannot be read; its file is damaged.") from error
+    vector = [] if await table.dimension() is None else ["vector"]
+    async for piece in table.pieces([*COLUMNS, *vector], condition, _AT_ONCE):
+        yield piece

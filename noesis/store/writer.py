@@ -17,13 +17,13 @@ from noesis.collecting import Collector
 from noesis.crash_points import crash_point
 from noesis.errors import EmbedderMismatch, NoesisError, StoreError
 from noesis.events import Event, Witness
+from noesis.store.calls import write_error
 from noesis.store.comparing import Standing, events_of
 from noesis.store.filters import EVERYTHING, Column, Condition, one_of
 from noesis.store.generations import Generation
 from noesis.store.known import KnownKeys
 from noesis.store.locks import DiskSync, StoreLocks
 from noesis.store.schema import Row, without_vector
-from noesis.store.tables import write_error
 
 T_co = TypeVar("T_co", covariant=True)
 T = TypeVar("T")
@@ -135,7 +135,8 @@ class Change(Protocol[T_co]):
     (content hashes); it must not wait for anything.  A NoesisError it raises goes to its caller
     alone, and then it must not have altered the view.  Rows it got must not be altered in place:
     put changed copies.  For the history it may have an `actor` (who wants it), a `because` (why), and
-    an `event_kind` where before and after do not tell what it meant.
+    an `event_kind` where before and after do not tell what it meant.  One that `mends` puts rows of its
+    own in the place of whatever there is, and gets damaged ones too; to any other they are an error.
     """
 
     @property
@@ -248,8 +249,11 @@ class Writer:
         condition = _about(filter(self._known.may_have, ids), filter(self._known.may_have, hashes))
         if condition is None:
             return View((), ())
+        # What is to be replaced may be damaged; any other change would give it a hash that fits.
+        sound = not all(getattr(change, "mends", False) for change in changes)
         active, archived = await asyncio.gather(
-            self._generation.active.rows(condition), self._generation.archive.rows(condition)
+            self._generation.active.rows(condition, sound=sound),
+            self._generation.archive.rows(condition, sound=sound),
         )
         return View(active, archived)
 
