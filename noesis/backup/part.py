@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from pathlib import Path
 
 import msgspec
+import numpy as np
 
 from noesis.backup.archive import Cancel
 from noesis.backup.comparing import Forgotten
@@ -42,7 +43,8 @@ class BringBack:
         """Whether anything had to be done."""
         memory_id = self._rows[0].parent_id
         now, archived = view.active(memory_id), view.archived(memory_id)
-        if now_is(self._rows, now or archived) and bool(now) is not self._archived:
+        there = now or archived
+        if now_is(self._rows, there) and vectors_are(self._rows, there) and bool(now) is not self._archived:
             return False
         (view.put_archived if self._archived else view.put_active)(self._rows)
         return True
@@ -51,6 +53,12 @@ class BringBack:
 def now_is(then: Sequence[Row], now: Sequence[Row]) -> bool:
     """Whether a memory is what it was, whatever became of its vector."""
     return [_values(row) for row in then] == [_values(row) for row in now]
+
+
+def vectors_are(then: Sequence[Row], now: Sequence[Row]) -> bool:
+    """Whether no vector is another than it was: of the same text and model, then, it is a damaged one."""
+    both = [(old.vector, new.vector) for old, new in zip(then, now, strict=True)]
+    return all(old is None or new is None or np.array_equal(old, new) for old, new in both)
 
 
 def _values(row: Row) -> tuple[object, ...]:

@@ -258,6 +258,7 @@ class Table:
                 query = query.where(condition.sql)
             return await query.to_batches(max_batch_length=size)
 
+        await self.follow()
         batches = await self._read(start)
         while True:
             with told(self.name):

@@ -4,19 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from typing import Any
 
 import msgspec
 import numpy as np
 import pyarrow as pa
 
+from noesis.store.calls import told
 from noesis.store.filters import EVERYTHING, Column, Condition, equals
 from noesis.store.generations import ACTIVE, ARCHIVE, Generation
 from noesis.store.schema import COLUMNS, Row, damaged, from_arrow
 from noesis.store.tables import Table
 
-_AT_ONCE = 256
-"""Rows hashed in one piece of work: a search that runs beside it waits for one at most."""
+_AT_ONCE = 64
+"""Rows hashed in one piece of work, about a millisecond: whoever waits for the interpreter meanwhile would
+else ask for it after five (`sys.getswitchinterval`), several times a search."""
+
+_FEW_AT_ONCE = 512
+"""The same for a few columns that are only taken over."""
+
+_BREATH_S = 0.0003
+"""After each piece somebody else has the interpreter: giving it back without a wait gives it to nobody."""
 
 OnRows = Callable[[int], None]
 
@@ -61,8 +70,9 @@ async def read_table(table: Table, on_rows: OnRows = lambda _: None) -> Contents
     """Read every value of every row and hash it anew.  Raises StoreError when a page cannot be read."""
     found = Contents({}, [])
     async for batch in _batches(table):
-        wrong = await asyncio.to_thread(damaged, batch)
-        ids, hashes = batch.column("id").to_pylist(), batch.column("row_hash").to_pylist()
+        with told(table.name):
+            wrong = damaged(batch)
+            ids, hashes = batch.column("id").to_pylist(), batch.column("row_hash").to_pylist()
         if twice := [row_id for row_id in ids if row_id in found.hashes]:
             wrong += twice
         found.hashes.update(zip(ids, hashes, strict=True))
@@ -73,7 +83,7 @@ async def read_table(table: Table, on_rows: OnRows = lambda _: None) -> Contents
 
 async def row_hashes(table: Table) -> dict[str, str]:
     """The hash of every row by its id, as it is stored.  Raises StoreError."""
-    return dict(await table.values([Column.ID, Column.ROW_HASH], EVERYTHING))
+    return dict([row async for row in _values(table, [Column.ID, Column.ROW_HASH], EVERYTHING)])
 
 
 async def read_whole(generation: Generation, on_rows: OnRows = lambda _: None) -> dict[str, Contents]:
@@ -89,7 +99,8 @@ async def memories_of(generation: Generation) -> dict[str, Known]:
     found: dict[str, Known] = {}
     columns = [Column.PARENT_ID, Column.UPDATED_AT, Column.CONTENT_HASH, Column.ARCHIVE_REASON]
     for table, archived in ((generation.archive, True), (generation.active, False)):
-        for memory_id, updated_at, content, reason in await table.values(columns, equals(Column.CHUNK, 0)):
+        firsts = _values(table, columns, equals(Column.CHUNK, 0))
+        async for memory_id, updated_at, content, reason in firsts:
             found[memory_id] = Known(archived, updated_at, content, reason)
     return found
 
@@ -129,7 +140,20 @@ async def rows_in_batches(table: Table, condition: Condition) -> AsyncIterator[l
         yield from_arrow(batch)
 
 
+async def _values(
+    table: Table, columns: Sequence[Column], condition: Condition
+) -> AsyncIterator[tuple[Any, ...]]:
+    names = [column.value for column in columns]
+    async for piece in table.pieces(names, condition, _FEW_AT_ONCE):
+        with told(table.name):
+            rows = list(zip(*(piece.column(name).to_pylist() for name in names), strict=True))
+        for row in rows:
+            yield row
+        await asyncio.sleep(_BREATH_S)
+
+
 async def _batches(table: Table, condition: Condition = EVERYTHING) -> AsyncIterator[pa.Table]:
     vector = [] if await table.dimension() is None else ["vector"]
     async for piece in table.pieces([*COLUMNS, *vector], condition, _AT_ONCE):
         yield piece
+        await asyncio.sleep(_BREATH_S)

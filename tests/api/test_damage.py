@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import httpx
 import pytest
 from litestar.exceptions import LitestarException
 
 from noesis.errors import StoreError
 from noesis.memory import NewMemory, Scope
+from tests.store.damage import damage_text
 from tests.support import Product
-
-
-def damage(store: Path, text: str) -> None:
-    """Let a letter of a stored text be another one in every file of the active table that holds it."""
-    for path in (store / "memories.lance" / "data").iterdir():
-        content = bytearray(path.read_bytes())
-        at = content.find(text.encode())
-        if at >= 0:
-            content[at + 1] ^= 1
-            with path.open("r+b") as file:
-                file.write(content)
 
 
 def check_problem(answer: httpx.Response) -> None:
@@ -37,7 +25,7 @@ async def test_a_damaged_row_makes_problems_of_all_that_would_show_it(product: P
         Scope("alpha"), [NewMemory(text="The harbour opens at seven."), NewMemory(text="Boats are blue.")]
     )
     assert made
-    damage(product.noesis.store.directory, "The harbour opens")
+    damage_text(product.noesis.store.directory, "The harbour opens")
     found = (await alpha.post("/api/v1/search", json={"query": "blue boats", "limit": 1})).json()
     assert [hit["text"] for hit in found["hits"]] == ["Boats are blue."]
     check_problem(await alpha.post("/api/v1/search", json={"query": "harbour opens at seven"}))

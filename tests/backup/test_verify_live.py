@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from noesis.backup.values import Wanted
+from noesis.embedding.base import EmbedderIdentity
 from noesis.errors import StoreError
 from noesis.store.linking import link_newest
 from tests.backup.machine import Machine, machine, names
@@ -95,6 +97,28 @@ async def test_a_value_that_changed_is_found_without_any_earlier_look(tmp_path: 
                 await here.backups.create()
         assert [backup.name for backup in await here.backups.list()] == [kept.name]
         assert not list(kept.parent.glob("*.partial"))
+
+
+@pytest.mark.parametrize("what", ["text", "vector"])
+async def test_a_damaged_memory_is_mended_by_a_restore_of_it_alone(what: str, tmp_path: Path) -> None:
+    async with machine(tmp_path / "m") as here:
+        # Another model's vectors are not taken over.
+        assert await here.store.adopt(EmbedderIdentity("test", "one", "0" * 64, 16))
+        await here.write(1, 2)
+        path, row = await here.backup(), make_row(1)
+        stored = row.text.encode() if what == "text" else unit_vector(1).tobytes()
+        files = [each for each in live_files(here, tmp_path / "linked") if each.parent.name == "data"]
+        data, at = next((each, at) for each in files if (at := each.read_bytes().find(stored)) >= 0)
+        content = bytearray(data.read_bytes())
+        content[at + 1] ^= 1
+        _overwrite(data, bytes(content))
+        with pytest.raises(StoreError, match="not what was stored"):
+            await here.texts()
+        wanted = Wanted(ids=(row.id,))
+        brought = await here.backups.bring(path, wanted, "admin")
+        assert (brought.restored, brought.same) == (1, 0)
+        assert await here.texts() == names((1, 2))
+        assert (await here.backups.bring(path, wanted, "admin")).same == 1
 
 
 @pytest.mark.parametrize("what", ["truncated", "zeroed", "missing"])

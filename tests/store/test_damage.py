@@ -20,6 +20,7 @@ from noesis.store.linking import link_newest
 from noesis.store.pinned import pin
 from noesis.store.schema import row_hash
 from tests.store.changes import Count, Drop, Put
+from tests.store.damage import damage_text
 from tests.store.rows import make_row, unit_vector
 from tests.support import NOW
 
@@ -113,24 +114,11 @@ async def test_whatever_became_of_a_file_a_read_is_right_or_a_clear_error(part: 
     assert refused
 
 
-async def damaged_text(store: Store, text: str) -> None:
-    """Let a letter of a stored text be another one in its file; the file stays the same file."""
-    for path in (store.directory / "memories.lance" / "data").iterdir():
-        content = bytearray(path.read_bytes())
-        at = content.find(text.encode())
-        if at >= 0:
-            content[at + 1] ^= 1
-            with path.open("r+b") as file:
-                file.write(content)
-            return
-    raise AssertionError(f"{text} is in no file")
-
-
 async def test_a_row_that_is_not_what_was_stored_is_never_given_nor_written_anew(store: Store) -> None:
     rows = [make_row(number, vector=unit_vector(number)) for number in range(4)]
     await store.submit(Put(rows[0]))
     await store.submit(Put(rows[1]))
-    await damaged_text(store, "memory number 1")
+    damage_text(store.directory, "memory number 1")
     for read in (READS[0], READS[1], batches):
         with pytest.raises(StoreError, match=rf"{rows[1].id} is not what was stored.*noesis verify"):
             await read(store.active)
@@ -146,7 +134,7 @@ async def test_a_row_that_is_not_what_was_stored_is_never_given_nor_written_anew
 async def test_what_brings_a_row_back_mends_it(store: Store) -> None:
     row = make_row(1, vector=unit_vector(1))
     await store.submit(Put(row))
-    await damaged_text(store, row.text)
+    damage_text(store.directory, row.text)
     back = Put(row)
     back.mends = True  # type: ignore[attr-defined]
     await store.submit(back)
