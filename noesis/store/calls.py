@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 _TRIES = 8
 _CONFLICTS = ("commit conflict", "too many concurrent writers")
-_FAULTS = (RuntimeError, ValueError, OSError, LookupError, TypeError, pa.ArrowException)
+FAULTS = (RuntimeError, ValueError, OSError, LookupError, TypeError, pa.ArrowException)
 _PANICS = ("PanicException", "RustPanic")
 """Their classes cannot be imported: each is made in the library when it first panics."""
 
@@ -33,12 +33,27 @@ MENDING = "`noesis verify` looks at all of the store; to mend it, restore the la
 
 def is_fault(error: BaseException) -> bool:
     """Whether a call failed, rather than that its task was cancelled or refused with an error of ours."""
-    return isinstance(error, _FAULTS) or is_panic(error)
+    return isinstance(error, FAULTS) or is_panic(error)
 
 
 def is_panic(error: BaseException) -> bool:
     """Whether Rust code behind a call gave up."""
     return type(error).__name__ in _PANICS
+
+
+class Panicked(RuntimeError):
+    """Rust code behind a call gave up."""
+
+
+@contextmanager
+def panics_caught() -> Iterator[None]:
+    """Raises Panicked for a panic inside, which else would pass every `except Exception`."""
+    try:
+        yield
+    except BaseException as error:
+        if not is_panic(error):
+            raise
+        raise Panicked("the library panicked") from error
 
 
 @contextmanager
@@ -71,7 +86,7 @@ def unreadable(table: str, error: BaseException) -> StoreError:
     """The error for a table that cannot be read, with its file where the library names one."""
     named = _FILE.search(str(error))
     where = f"its file {named.group()}" if named else "one of its files"
-    reason = "it panicked" if is_panic(error) else _first_line(error)
+    reason = "the library panicked" if is_panic(error) else _first_line(error)
     return StoreError(
         f"The table {table} cannot be read: {where} is damaged or missing ({reason}). {MENDING}"
     )
@@ -91,10 +106,9 @@ async def writing(call: Callable[[], Awaitable[T]]) -> T:
     """
     for attempt in range(_TRIES):
         try:
-            return await call()
-        except BaseException as error:
-            if not is_fault(error):
-                raise
+            with panics_caught():
+                return await call()
+        except FAULTS as error:
             text = str(error).lower()
             if not any(conflict in text for conflict in _CONFLICTS):
                 raise write_error(error) from error

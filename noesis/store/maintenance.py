@@ -15,7 +15,7 @@ import msgspec
 from lancedb import AsyncTable
 
 from noesis.errors import StoreBusy, StoreError
-from noesis.store.calls import is_fault, reading, write_error
+from noesis.store.calls import FAULTS, panics_caught, reading, write_error
 from noesis.store.filters import Column, is_set
 from noesis.store.generations import Generation
 from noesis.store.locks import StoreLocks
@@ -234,10 +234,9 @@ async def _again_on_conflict(call: Callable[[], Awaitable[Any]]) -> None:
     """Unlike writes, optimising and indexing give up at the first conflict with a writer."""
     for attempt in range(_TRIES):
         try:
-            await call()
-        except BaseException as error:
-            if not is_fault(error):
-                raise
+            with panics_caught():
+                await call()
+        except FAULTS as error:
             if "conflict" not in str(error).lower():
                 raise write_error(error) from error
             await asyncio.sleep(random.uniform(0.05, 0.1 * 2**attempt))  # noqa: S311

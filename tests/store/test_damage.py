@@ -156,9 +156,9 @@ async def test_a_panic_is_an_error_of_ours_and_a_cancelled_read_stays_cancelled(
     async def panic() -> None:
         raise PanicException("index out of bounds")
 
-    with pytest.raises(StoreError, match="it panicked"):
+    with pytest.raises(StoreError, match="the library panicked"):
         await reading(panic, "memories")
-    with pytest.raises(StoreError, match="could not be written"):
+    with pytest.raises(StoreError, match="could not be written: the library panicked"):
         await writing(panic)
     for passes in (KeyboardInterrupt(), StoreError("already told")):
         with pytest.raises(type(passes)), told("memories"):
