@@ -89,7 +89,7 @@ def test_the_disk_and_the_book_are_in_the_same_order(tmp_path: Path, control: Co
     assert [each.path for each in known] == [each.path for each in seen] == sorted(HARD_TO_ORDER)
     found = compare(seen, known, NOW)
     assert (found.on_disk, found.known, found.indexed) == (len(seen), len(seen), len(seen))
-    assert not (found.changed or found.gone)
+    assert (len(found.changed), len(found.gone)) == (0, 0)
     assert not found.renamed
 
 
