@@ -12,11 +12,14 @@ from collections.abc import Iterable
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from noesis.store.filters import EVERYTHING, Column
+from noesis.store.filters import Column
 from noesis.store.tables import Table
 
 _MERGE_AT = 4096
+_DIGITS = 16
 
 
 class KnownKeys:
@@ -59,17 +62,33 @@ class KnownKeys:
         return active.generation, await active.version(), await archive.version()
 
     async def _load(self) -> None:
-        numbers: list[int] = []
-        for table in self._tables:
-            for pair in await table.values([Column.PARENT_ID, Column.CONTENT_HASH], EVERYTHING):
-                numbers += (number for key in pair if (number := key_of(key)) is not None)
-        self._sorted = np.unique(np.array(numbers, dtype=np.uint64))
+        columns = [Column.PARENT_ID, Column.CONTENT_HASH]
+        parts = [part for table in self._tables for part in await table.made_of(columns, _numbers)]
+        self._sorted = np.unique(np.concatenate(parts)) if parts else self._sorted[:0]
         self._recent.clear()
+
+
+def _numbers(batch: pa.RecordBatch) -> npt.NDArray[np.uint64]:
+    """The keys of some rows."""
+    return np.concatenate([_numbers_of(column) for column in batch.columns])
+
+
+def _numbers_of(column: pa.StringArray) -> npt.NDArray[np.uint64]:
+    starts = pc.utf8_slice_codeunits(pc.replace_substring(column, "-", ""), 0, _DIGITS)
+    digits = pc.binary_join(pa.ListArray.from_arrays([0, len(starts)], starts), "")[0].as_py()
+    try:
+        numbers = np.frombuffer(bytes.fromhex(digits), dtype=">u8")
+    except ValueError:
+        numbers = None
+    if numbers is None or len(numbers) != len(column):
+        found = [number for key in column.to_pylist() if (number := key_of(key)) is not None]
+        return np.array(found, dtype=np.uint64)
+    return numbers.astype(np.uint64)
 
 
 def key_of(key: str) -> int | None:
     """The first 64 bits of a UUID or of a hash in hex; None for anything else, which no memory has."""
     try:
-        return int(key.replace("-", "")[:16], 16)
+        return int(key.replace("-", "")[:_DIGITS], 16)
     except ValueError:
         return None
