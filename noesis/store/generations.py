@@ -26,8 +26,10 @@ _TRAINED = "vector_index.json"
 
 _FIRST_FIELDS = {"schema_version", "created_at", "embedder"}
 
-_INDEX_CACHE_BYTES = 96 << 20
-_METADATA_CACHE_BYTES = 32 << 20
+_INDEX_CACHE_BYTES = 48 << 20
+_METADATA_CACHE_BYTES = 16 << 20
+"""With twice as much, or two thirds, 60,000 memories were not found faster or slower; they fill up in any case, since
+each commit leaves its part."""
 
 
 class GenerationInfo(msgspec.Struct, frozen=True):
