@@ -1,6 +1,7 @@
 """The store: two LanceDB tables in a generation, read at any time, written through one writer."""
 
-import noesis.store.lean_import  # noqa: F401 - before anything that imports lancedb
+import noesis.store.lance_limits
+import noesis.store.lean_import  # noqa: F401 - the same
 from noesis.store.filters import Column, Condition
 from noesis.store.pinned import Pinned
 from noesis.store.recovery import Dropped
