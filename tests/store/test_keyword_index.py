@@ -63,4 +63,4 @@ async def test_the_index_is_kept_in_small_parts(store: Store) -> None:
     await store.maintain(force=True)
     folder = store.directory / f"{store.active.name}.lance" / "_indices"
     assert max(len(list(index.glob("part_*_tokens.lance"))) for index in folder.iterdir()) > 1
-    assert len((await store.active.matching("29999", EVERYTHING, 3))[0]) == 1
+    assert len((await store.active.matching("19999", EVERYTHING, 3))[0]) == 1
