@@ -209,7 +209,7 @@ class Upkeep:
 
 @asynccontextmanager
 async def _released() -> AsyncIterator[None]:
-    """Upkeep needs about 1.3 kB of memory for each row; what it freed is given back at once."""
+    """Give back at once what upkeep freed: tens of MB that nothing needs until the next one."""
     try:
         yield
     finally:
