@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, TypeVar
@@ -95,7 +95,7 @@ class FileReader:
         reading = read_database(Path(root.path), _decoded(note, DatabaseProgress))
         return await self._capture(root, "", stamp, iter(reading), lambda: reading.progress, note, stop)
 
-    async def unread(self, opened: OpenedRoot, path: str) -> AsyncIterator[list[Turn | Skipped]]:
+    async def unread(self, opened: OpenedRoot, path: str) -> AsyncGenerator[list[Turn | Skipped], None]:
         """What a transcript or a database has since it was last read, in batches; nothing is noted.
 
         Raises an UnreadableFile, or what reading a database raises.
