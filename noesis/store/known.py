@@ -15,11 +15,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from noesis.store.filters import Column
+from noesis.store.calls import told
+from noesis.store.filters import EVERYTHING, Column
 from noesis.store.tables import Table
 
 _MERGE_AT = 4096
 _DIGITS = 16
+_ROWS_AT_ONCE = 4096
 
 
 class KnownKeys:
@@ -62,18 +64,18 @@ class KnownKeys:
         return active.generation, await active.version(), await archive.version()
 
     async def _load(self) -> None:
-        columns = [Column.PARENT_ID, Column.CONTENT_HASH]
-        parts = [part for table in self._tables for part in await table.made_of(columns, _numbers)]
-        self._sorted = np.unique(np.concatenate(parts)) if parts else self._sorted[:0]
+        columns = [Column.PARENT_ID.value, Column.CONTENT_HASH.value]
+        parts = [np.empty(0, dtype=np.uint64)]
+        for table in self._tables:
+            async for piece in table.pieces(columns, EVERYTHING, _ROWS_AT_ONCE):
+                with told(table.name):
+                    parts += [_numbers(column.combine_chunks()) for column in piece.columns]
+        self._sorted = np.unique(np.concatenate(parts))
         self._recent.clear()
 
 
-def _numbers(batch: pa.RecordBatch) -> npt.NDArray[np.uint64]:
-    """The keys of some rows."""
-    return np.concatenate([_numbers_of(column) for column in batch.columns])
-
-
-def _numbers_of(column: pa.StringArray) -> npt.NDArray[np.uint64]:
+def _numbers(column: pa.StringArray) -> npt.NDArray[np.uint64]:
+    """The keys in one column of some rows."""
     starts = pc.utf8_slice_codeunits(pc.replace_substring(column, "-", ""), 0, _DIGITS)
     digits = pc.binary_join(pa.ListArray.from_arrays([0, len(starts)], starts), "")[0].as_py()
     try:

@@ -35,7 +35,6 @@ T = TypeVar("T")
 Matches = tuple[list[RankingRow], npt.NDArray[np.float32]]
 
 _MANY_ROWS = 16
-_ROWS_AT_ONCE = 4096
 _PLACE = ("session_id", "source", "position")
 REFINE = 10
 """An index only picks the candidates; this many times the limit are scored exactly."""
@@ -163,16 +162,6 @@ class Table:
         """Some columns of the rows that fit, one tuple a row."""
         table = await self.select([column.value for column in columns], condition, limit)
         return self._tuples(table, [column.value for column in columns])
-
-    async def made_of(self, columns: Sequence[Column], make: Callable[[pa.RecordBatch], T]) -> list[T]:
-        """What `make` makes of some columns of all rows, a piece of the table at a time."""
-
-        async def run() -> list[T]:
-            query = self._table.query().select([column.value for column in columns])
-            return [make(batch) async for batch in await query.to_batches(max_batch_length=_ROWS_AT_ONCE)]
-
-        await self.follow()
-        return await reading(run)
 
     async def count(self, condition: Condition) -> int:
         """How many rows fit."""
