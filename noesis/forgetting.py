@@ -148,7 +148,7 @@ class Forgetting:
                 if path != stone.value:
                     await self._book.forget(root.key, [path])
             elif root.kind != "markdown" and stone.kind is Kind.SESSION and transcripts:
-                await self._book.forget(root.key, list(await self._book.notes(root.key)))
+                await self._book.forget_root(root.key)
 
 
 _FIELDS = {Kind.SOURCE: "source", Kind.SESSION: "session_id"}

@@ -11,7 +11,8 @@ _ARENAS = 2
 _ALONE_BYTES = 1 << 20
 _KEPT_BYTES = 8 << 20
 
-_EVERY_S = 60.0
+_EVERY_S = 10.0
+"""It takes 2 to 18 ms with 60 MB to give back."""
 
 
 def bound_heaps() -> None:
@@ -36,7 +37,7 @@ def release_free_memory() -> None:
 
 
 async def keep_releasing() -> None:
-    """Do so every minute, for as long as the process runs."""
+    """Do so every few seconds, for as long as the process runs."""
     while True:
         await asyncio.sleep(_EVERY_S)
         await asyncio.to_thread(release_free_memory)

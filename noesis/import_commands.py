@@ -245,13 +245,12 @@ def show_plan(plan: dict[str, Any]) -> str:
         f"  {place['agent']}: {place['label']} ({place['kind']}), {place['waiting']:,} of {place['files']:,} files to read"
         for place in plan["places"]
     ]
-    if not plan["places"]:
-        lines.append(
-            f"{plan['entries']:,} entries: {plan['new']:,} new memories ({plan['archived']:,} to the archive),"
-            f" {plan['changed']:,} changed, {plan['already']:,} there already, {plan['errors']:,} that cannot be"
-            " imported."
-        )
-        lines += _counts("by agent", plan["by_agent"]) + _counts("by type", plan["by_type"])
+    lines.append(
+        f"{plan['entries']:,} entries: {plan['new']:,} new memories ({plan['archived']:,} to the archive),"
+        f" {plan['changed']:,} changed, {plan['already']:,} there already, {plan['errors']:,} that cannot be"
+        " imported."
+    )
+    lines += _counts("by agent", plan["by_agent"]) + _counts("by type", plan["by_type"])
     lines += _counts("left out", plan["left_out"])
     return "\n".join([*lines, *_problems(plan)])
 

@@ -10,6 +10,7 @@ from noesis.capturing import Capturing
 from noesis.erasing import Forgotten
 from noesis.following import Following
 from noesis.importing.documents import DocumentImport
+from noesis.importing.openclaw import OpenClawImport
 from noesis.importing.operation import Importing
 from noesis.importing.places import Places
 from noesis.importing.records import RecordImport
@@ -69,6 +70,8 @@ def inflow(
     signs = WatchSigns(control, now_ms)
     following = Following(roots, book, mirror, settings, environ, now_ms)
     uploads = Uploads(settings.data_dir / "uploads", now_ms, most_bytes=settings.import_max_mb << 20)
+    documents = DocumentImport(opened.store, roots, book, reader, redacting, settings)
+    turns = TurnImport(control, capturing)
     return Inflow(
         inbox=inbox,
         capturing=capturing,
@@ -91,9 +94,8 @@ def inflow(
                 superseding,
                 forgotten,
             ),
-            turns=TurnImport(control, capturing),
-            documents=DocumentImport(opened.store, roots, book, reader, redacting, settings),
-            following=following,
-            scanning=scanning,
+            turns=turns,
+            documents=documents,
+            openclaw=OpenClawImport(following, scanning, reader, redacting, documents=documents, turns=turns),
         ),
     )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -94,6 +95,23 @@ class FileReader:
         reading = read_database(Path(root.path), _decoded(note, DatabaseProgress))
         return await self._capture(root, "", stamp, iter(reading), lambda: reading.progress, note, stop)
 
+    async def unread(self, opened: OpenedRoot, path: str) -> AsyncGenerator[list[Turn | Skipped], None]:
+        """What a transcript or a database has since it was last read, in batches; nothing is noted.
+
+        Raises an UnreadableFile, or what reading a database raises.
+        """
+        root = opened.root
+        note = await self._book.note(root.key, path)
+        with ExitStack() as stack:
+            if root.kind == "database":
+                items = iter(read_database(Path(root.path), _decoded(note, DatabaseProgress)))
+            else:
+                file, status = await asyncio.to_thread(opened.open, path)
+                stack.enter_context(file)
+                items = iter(read_file(file, status, Path(path).name, _decoded(note, Progress)))
+            while batch := await _batch(items):
+                yield batch
+
     async def _capture(
         self,
         root: Root,
@@ -107,7 +125,7 @@ class FileReader:
         """Batch by batch: what was captured is noted before the next one is read, so that a kill loses nothing."""
         captures, skipped = Captures(), note.skipped if note else 0
         while True:
-            batch = await asyncio.to_thread(lambda: list(itertools.islice(items, _TURNS_AT_ONCE)))
+            batch = await _batch(items)
             turns = [item for item in batch if isinstance(item, Turn)]
             skipped += len(batch) - len(turns)
             if turns:
@@ -131,6 +149,10 @@ class FileReader:
 
     def _note(self, path: str, stamp: Stamp, **values: Any) -> FileNote:
         return FileNote(path=path, stamp=stamp, state="indexed", read_at=self._now_ms(), **values)
+
+
+async def _batch(items: Iterator[T]) -> list[T]:
+    return await asyncio.to_thread(lambda: list(itertools.islice(items, _TURNS_AT_ONCE)))
 
 
 def _decoded(note: FileNote | None, kind: type[T]) -> T | None:

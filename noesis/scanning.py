@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
 
 from noesis.activity import ActivityLog
 from noesis.errors import NoesisError, StoreError
 from noesis.following import is_followed
-from noesis.freshness import Difference, compare, too_many_gone
+from noesis.freshness import Changed, Difference, Renamed, compare, too_many_gone
 from noesis.memory import Scope
 from noesis.mirroring import Mirror
 from noesis.reading import FileReader, Read, Stop
 from noesis.settings import Settings
 from noesis.sources.book import Book, FileNote, Stamp
-from noesis.sources.looking import Look, OpenedRoot, RootMissing, look, open_root
+from noesis.sources.looking import OpenedRoot, RootMissing, look, open_root
+from noesis.sources.packed import Packed
 from noesis.sources.roots import Root, Roots
 from noesis.tasks import end_tasks
 
 _AT_ONCE = 64
 _FIRST_RETRY_MS = 30_000
 _LAST_RETRY_MS = 6 * 3_600_000
-_PROBLEMS_SHOWN = 20
+_FORGOTTEN_AT_ONCE = 500
 
 Progress = Callable[[int, int | None], None]
 
@@ -116,45 +118,42 @@ class Scanning:
         ]
 
     async def _freshness(self, root: Root) -> Freshness:
-        notes = await self._book.notes(root.key)
         try:
-            seen = await asyncio.to_thread(self._look, root)
+            found = await asyncio.to_thread(self._look, root)
         except RootMissing:
             return Freshness(root=root, available=False)
-        if is_unmounted(root, seen, notes):
-            return Freshness(root=root, available=False)
-        return fresh(root, seen, notes, compare(seen.files, seen.is_unseen, notes, self._now_ms()))
+        return Freshness(root=root, available=False) if found is None else fresh(root, found)
 
-    def _look(self, root: Root) -> Look:
+    def _look(self, root: Root) -> Difference | None:
         with open_root(root) as opened:
-            return look(opened, self._most_bytes)
+            return self.difference(opened)
+
+    def difference(self, opened: OpenedRoot) -> Difference | None:
+        """What is to be done for a place; None when another file system seems to be mounted there at other times.
+
+        For a thread of its own: it reads the disk and the book, side by side.  Raises RootMissing.
+        """
+        root = opened.root
+        found = compare(look(opened, self._most_bytes), self._book.in_order(root.key), self._now_ms())
+        emptied = found.known and not found.on_disk
+        return None if emptied and root.device not in (None, opened.device) else found
 
 
-def is_unmounted(root: Root, seen: Look, notes: Mapping[str, FileNote]) -> bool:
-    """Whether an empty folder stands where another file system was mounted when it was last read."""
-    return not seen.files and bool(notes) and root.device not in (None, seen.device)
-
-
-def fresh(root: Root, seen: Look, notes: Mapping[str, FileNote], difference: Difference) -> Freshness:
+def fresh(root: Root, found: Difference) -> Freshness:
     """The figures of one root."""
-    waiting = difference.changed
-    failed = [path for path, note in notes.items() if note.state == "failed" and path in seen.files]
-    refused = {path: note.reason or "" for path, note in notes.items() if note.state == "refused"}
-    problems = {**seen.refused, **refused, **{path: notes[path].reason or "" for path in failed}}
-    since = [seen.files[path].modified_ns // 1_000_000 for path in waiting]
+    renamed = sum(not each.is_changed for each in found.renamed)
+    since = min((each.stamp.modified_ns for each in found.changed), default=None)
     return Freshness(
         root=root,
         available=True,
-        on_disk=len(seen.files),
-        indexed=sum(
-            note.state == "indexed" and seen.files.get(path) == note.stamp for path, note in notes.items()
-        ),
-        waiting=len(waiting) + len(difference.renamed.keys() - set(waiting)),
-        gone=len(difference.gone),
-        refused=len(seen.refused) + len(refused),
-        failed=len(failed),
-        waits_since=min(since, default=None),
-        problems=tuple(sorted(problems.items())[:_PROBLEMS_SHOWN]),
+        on_disk=found.on_disk,
+        indexed=found.indexed,
+        waiting=len(found.changed) + renamed,
+        gone=len(found.gone),
+        refused=found.refused,
+        failed=found.failed,
+        waits_since=None if since is None else since // 1_000_000,
+        problems=found.problems,
     )
 
 
@@ -183,62 +182,60 @@ class _Scan:
 
     async def run(self) -> Scanned:
         root, result = self._root, self._result
-        notes = await self._of._book.notes(root.key)
-        seen = await asyncio.to_thread(look, self._opened, self._of._most_bytes)
-        if is_unmounted(root, seen, notes):
+        found = await asyncio.to_thread(self._of.difference, self._opened)
+        if found is None:
             note = "The folder is empty and lies on another file system than before: is it mounted?"
             await self._of._roots.change(root.key, available=False, note=note, scanned_at=self._of._now_ms())
             return Scanned(note=note)
-        difference = compare(seen.files, seen.is_unseen, notes, self._of._now_ms())
-        result.on_disk, result.refused = len(seen.files), len(seen.refused)
-        changed = set(difference.changed)
-        for new, old in difference.renamed.items():
-            stamp = seen.files[new]
-            await self._rename(old, new, Stamp.unread(stamp) if new in changed else stamp)
-            notes[new] = msgspec.structs.replace(notes[old], path=new)
-        await self._read_all(difference.changed, seen.files, notes)
+        result.on_disk, result.refused = found.on_disk, found.refused_on_disk
+        device = self._opened.device
+        for each in found.renamed:
+            await self._rename(each)
+        await self._read_all(found.changed, {each.path for each in found.renamed if each.is_changed})
         if not self._stop():
-            await self._forget(difference.gone, len(notes))
+            await self._forget(found.gone, found.known)
         result.memories = dict(self._memories)
-        await self._finish(seen)
+        await self._finish(device)
         return result
 
-    async def _finish(self, seen: Look) -> None:
+    async def _finish(self, device: int) -> None:
         result = self._result
         await self._of._roots.change(
             self._root.key,
             available=True,
-            device=seen.device,
+            device=device,
             note=None,
             held=result.held,
             scanned_at=self._of._now_ms(),
         )
 
-    async def _rename(self, old: str, new: str, stamp: Stamp) -> None:
+    async def _rename(self, file: Renamed) -> None:
         root = self._root
         if root.kind == "markdown":
-            filed = await self._of._book.sections(root.key, old)
-            await self._of._mirror.rename([each.memory_id for each in filed], f"{root.label}/{new}")
-        await self._of._book.rename(root.key, old, new, stamp)
+            filed = await self._of._book.sections(root.key, file.old)
+            source = f"{root.label}/{file.path}"
+            await self._of._mirror.rename([each.memory_id for each in filed], source)
+        stamp = Stamp.unread(file.stamp) if file.is_changed else file.stamp
+        await self._of._book.rename(root.key, file.old, file.path, stamp)
         self._result.renamed += 1
 
-    async def _read_all(
-        self, paths: Sequence[str], files: Mapping[str, Stamp], notes: Mapping[str, FileNote]
-    ) -> None:
+    async def _read_all(self, files: Packed[Changed], renamed: set[str]) -> None:
         """Several documents at once, so that their sections are embedded and committed together."""
         at_once = _AT_ONCE if self._root.kind == "markdown" else 1
-        waiting = iter(paths)
-        self._progress(0, len(paths))
+        waiting = iter(files)
+        self._progress(0, len(files))
 
         async def work() -> None:
-            for path in waiting:
+            for file in waiting:
                 if self._stop():
                     return
-                await self._read(path, files[path], notes.get(path))
+                noted = file.is_known or file.path in renamed
+                note = await self._of._book.note(self._root.key, file.path) if noted else None
+                await self._read(file.path, file.stamp, note)
                 self._done += 1
-                self._progress(self._done, len(paths))
+                self._progress(self._done, len(files))
 
-        workers = [asyncio.create_task(work()) for _ in range(min(at_once, len(paths)))]
+        workers = [asyncio.create_task(work()) for _ in range(min(at_once, len(files)))]
         try:
             await asyncio.gather(*workers)
         finally:
@@ -280,7 +277,7 @@ class _Scan:
         await self._of._book.write(self._root.key, failed)
         self._result.failed += 1
 
-    async def _forget(self, gone: Sequence[str], known: int) -> None:
+    async def _forget(self, gone: Packed[str], known: int) -> None:
         root = self._root
         if too_many_gone(len(gone), known) and not self._confirmed:
             self._result.held = len(gone)
@@ -288,12 +285,22 @@ class _Scan:
                 said = f"{len(gone)} of {known} files vanished at once from {root.label}; say whether they are meant to be gone."
                 await self._of._activity.record("source", said, level="warning", agent=root.agent)
             return
-        for path in gone:
+        for paths in _batched(gone):
+            await self._forget_files(paths)
+        self._result.gone = len(gone)
+
+    async def _forget_files(self, paths: Sequence[str]) -> None:
+        root = self._root
+        for path in paths:
             if root.kind == "markdown" and root.vanished != "keep":
                 filed = await self._of._book.sections(root.key, path)
                 ids = [each.memory_id for each in filed]
                 removed = await self._of._mirror.remove(ids, delete=root.vanished == "delete")
                 self._memories["removed"] += removed
-        if gone:
-            await self._of._book.forget(root.key, gone)
-        self._result.gone = len(gone)
+        await self._of._book.forget(root.key, paths)
+
+
+def _batched(paths: Iterable[str]) -> Iterator[list[str]]:
+    waiting = iter(paths)
+    while batch := list(itertools.islice(waiting, _FORGOTTEN_AT_ONCE)):
+        yield batch

@@ -71,7 +71,7 @@ class DocumentImport:
     async def _note(self, opened: OpenedRoot, path: str, redactor: Redactor, course: Course) -> None:
         try:
             if course.dry:
-                await self._look(opened, path, redactor, course)
+                await self.look(opened, path, redactor, course)
             else:
                 await self._file(opened, path, course)
         except StoreError:
@@ -138,7 +138,8 @@ class DocumentImport:
         for _ in range(counts.get("left_out", 0)):
             tally.fail(Unreadable(path, "A section of it may not be stored."))
 
-    async def _look(self, opened: OpenedRoot, path: str, redactor: Redactor, course: Course) -> None:
+    async def look(self, opened: OpenedRoot, path: str, redactor: Redactor, course: Course) -> None:
+        """Count what importing a file would do.  Raises UnreadableFile or a StoreError."""
         root = opened.root
         file = await asyncio.to_thread(opened.read_text, path, self._most_bytes)
         document = await asyncio.to_thread(read_document, path, file.text)

@@ -6,8 +6,7 @@ from typing import Protocol
 
 import msgspec
 
-from noesis.errors import Forbidden, NoesisError, StoreError
-from noesis.following import Following
+from noesis.importing.openclaw import OpenClawImport
 from noesis.importing.places import Part, Places
 from noesis.importing.values import (
     Course,
@@ -17,13 +16,9 @@ from noesis.importing.values import (
     Recipients,
     Stop,
     Tally,
-    WaitingPlace,
     What,
 )
-from noesis.memory import Role, Scope
-from noesis.scanning import Scanned, Scanning
-from noesis.sources.foreign import Format, Unreadable
-from noesis.sources.roots import Root
+from noesis.sources.foreign import Format
 
 _TURNS = frozenset((Format.CHATGPT, Format.CLAUDE, Format.OPENCLAW))
 
@@ -46,15 +41,13 @@ class Importing:
         records: Intake,
         turns: Intake,
         documents: Intake,
-        following: Following,
-        scanning: Scanning,
+        openclaw: OpenClawImport,
     ) -> None:
         self._places = places
         self._records = records
         self._turns = turns
         self._documents = documents
-        self._following = following
-        self._scanning = scanning
+        self._openclaw = openclaw
 
     async def plan(
         self, what: What, to: Recipients, *, most: int | None = None, progress: Progress | None = None
@@ -63,16 +56,16 @@ class Importing:
 
         Raises InvalidInput, Forbidden, NotFound or a StoreError.
         """
-        if what.openclaw:
-            return await self._plan_openclaw(to)
         course = Course(Tally(), True, progress or _quiet, lambda: False, most)
+        if what.openclaw:
+            return await self._openclaw.plan(to, course)
         await self._read(what, to, course)
         return course.tally.plan()
 
     async def check(self, what: What, to: Recipients) -> None:
         """Raise at once what `run` would raise for a path or an agent: Forbidden, NotFound or InvalidInput."""
         if what.openclaw:
-            await self._roots(to)
+            await self._openclaw.roots(to)
             return
         if not to.as_given:
             to.one()
@@ -86,7 +79,7 @@ class Importing:
         """
         course = Course(Tally(), False, progress, stop)
         if what.openclaw:
-            await self._scan_openclaw(to, course)
+            await self._openclaw.scan(to, course)
         else:
             await self._read(what, to, course)
         return course.tally.imported()
@@ -108,75 +101,9 @@ class Importing:
             return self._turns
         return self._documents if kind is Format.MARKDOWN else self._records
 
-    async def _roots(self, to: Recipients) -> list[Root]:
-        """OpenClaw's places of the agent, or of all that are admitted.  Raises Forbidden."""
-        if to.agent is not None and not to.admits(to.agent):
-            raise Forbidden("This token may not act as that agent.")
-        roots = await self._following.followed(also_unwatched=True)
-        return [
-            root
-            for root in roots
-            if root.found_by == "openclaw" and to.admits(root.agent) and to.agent in (None, root.agent)
-        ]
-
-    async def _plan_openclaw(self, to: Recipients) -> Plan:
-        keys = {root.key for root in await self._roots(to)}
-        scope = Scope(agent=to.agent, role=Role.ADMIN)
-        found = [
-            each
-            for each in await self._scanning.freshness(scope, also_unwatched=True)
-            if each.root.key in keys
-        ]
-        tally = Tally()
-        tally.formats.append(Format.OPENCLAW)
-        for each in found:
-            tally.by_agent[each.root.agent] += each.waiting
-            for path, reason in each.problems:
-                tally.fail(Unreadable(path, reason))
-        places = tuple(
-            WaitingPlace(each.root.agent, each.root.label, each.root.kind, each.on_disk, each.waiting)
-            for each in found
-        )
-        return tally.plan(places)
-
-    async def _scan_openclaw(self, to: Recipients, course: Course) -> None:
-        """Read what changed in OpenClaw's places now; one that cannot be read does not stop the others."""
-        course.tally.formats.append(Format.OPENCLAW)
-        roots = await self._roots(to)
-        for done, root in enumerate(roots, start=1):
-            try:
-                scanned = await self._scanning.scan(root.key, _quiet, course.stop)
-            except StoreError:
-                raise
-            except NoesisError as error:
-                course.tally.fail(Unreadable(root.label, error.message))
-            else:
-                _count(course.tally, root, scanned)
-            if not course.goes_on(done, len(roots)):
-                return
-
 
 def _quiet(done: int, total: int | None) -> None:
     """Tell nobody."""
-
-
-def _count(tally: Tally, root: Root, scanned: Scanned) -> None:
-    """Add what a scan did."""
-    found = dict(scanned.memories)
-    tally.changed += found.pop("changed", 0)
-    tally.already += found.pop("unchanged", 0) + found.pop("known", 0)
-    tally.removed += found.pop("removed", 0)
-    tally.held += found.pop("held", 0)
-    left_out = found.pop("left_out", 0)
-    if left_out:
-        tally.left_out["said nothing worth keeping"] += left_out
-    # What is left are new sections and, by their types, captures.
-    tally.new += sum(found.values())
-    tally.by_agent[root.agent] += sum(found.values())
-    for _ in range(scanned.failed + scanned.refused):
-        tally.fail(
-            Unreadable(root.label, scanned.note or "A file cannot be read; `noesis source fresh` names it.")
-        )
 
 
 def to_args(what: What, to: Recipients) -> dict[str, str | bool | list[str]]:

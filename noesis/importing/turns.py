@@ -38,7 +38,7 @@ class TurnImport:
                         course.tally.fail(item)
                 course.tally.entries += len(said)
                 if course.dry:
-                    await self._look(agent, said, course)
+                    await self.look(agent, said, course)
                 elif said:
                     await self._capture(agent, said, part.place.label, course)
                 if not course.goes_on():
@@ -53,7 +53,8 @@ class TurnImport:
         course.tally.held += found.held
         course.tally.left_out.update(found.left_out)
 
-    async def _look(self, agent: str, said: Sequence[Turn], course: Course) -> None:
+    async def look(self, agent: str, said: Sequence[Turn], course: Course) -> None:
+        """Count what capturing turns would do."""
         away = await self._capturing.away(agent)
         if forgotten := sum(turn.session_id in away for turn in said):
             course.tally.left_out[FORGOTTEN] += forgotten

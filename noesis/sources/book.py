@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any, Literal
 
 import msgspec
@@ -16,15 +17,18 @@ from noesis.sources.safe_files import Found
 
 _WHOLE = 2**63 - 1
 _NOTES_AT_ONCE = 256
-_ROWS_AT_ONCE = 1000
+_PAGE = 1000
 
 State = Literal["indexed", "failed", "refused"]
+
+_PATH = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
+"""In order of bytes, as SQLite has it by itself."""
 
 files = sa.Table(
     "source_files",
     metadata,
     sa.Column("root", sa.String(KEY_CHARS), primary_key=True),
-    sa.Column("path", sa.Text, primary_key=True),
+    sa.Column("path", _PATH, primary_key=True),
     sa.Column("device", sa.BigInteger, nullable=False),
     sa.Column("inode", sa.BigInteger, nullable=False),
     sa.Column("size", sa.BigInteger, nullable=False),
@@ -53,7 +57,7 @@ sections = sa.Table(
 )
 
 
-class Stamp(msgspec.Struct, frozen=True):
+class Stamp(msgspec.Struct, frozen=True, array_like=True):
     """What tells a file's version without reading it: device, inode, bytes, and both times (ns)."""
 
     device: int
@@ -110,6 +114,16 @@ class FileNote(msgspec.Struct, frozen=True, kw_only=True):
     read_at: int = 0
 
 
+class Known(msgspec.Struct, frozen=True):
+    """What a look at a place compares: the part of a file's note that says how it was found."""
+
+    path: str
+    stamp: Stamp
+    state: State
+    reason: str | None = None
+    retry_at: int = 0
+
+
 class SectionNote(msgspec.Struct, frozen=True, kw_only=True):
     """A section of a file as it was filed: its memory, place, digests of its text and of what the file's
     head said, and the headings above it."""
@@ -137,13 +151,18 @@ class Book:
         # Each commit waits for the disk: notes that come together go in one.
         self._writing: Collector[_Entry, None] = Collector(self._put, most=_NOTES_AT_ONCE)
 
-    async def notes(self, root: str) -> dict[str, FileNote]:
-        """All files of a root by path."""
-        # A root may have very many: they are never there twice, as rows and as notes.
-        query = sa.select(files).where(files.c.root == root).execution_options(yield_per=_ROWS_AT_ONCE)
-        return await self._control.read(
-            lambda connection: {row["path"]: _note(row) for row in connection.execute(query).mappings()}
-        )
+    def in_order(self, root: str) -> Iterator[Known]:
+        """All files of a root in order of their paths' bytes, read in pages; for a thread that may wait.
+
+        What is written meanwhile may be among them or not.
+        """
+        after: str | None = None
+        while True:
+            page = self._control.read_sync(partial(_page, root=root, after=after))
+            yield from page
+            if len(page) < _PAGE:
+                return
+            after = page[-1].path
 
     async def note(self, root: str, path: str) -> FileNote | None:
         """One file, None when it was never read."""
@@ -221,6 +240,17 @@ class Book:
             connection.execute(same.values(**_stamp_values(stamp)))
 
         await self._control.run(move)
+
+
+def _page(connection: sa.Connection, root: str, after: str | None) -> list[Known]:
+    # Another order than that of the paths on the disk would make files new and gone that are there.
+    path = files.c.path.collate("C" if connection.dialect.name == "postgresql" else "BINARY")
+    columns = (files.c.path, *(files.c[name] for name in Stamp.__struct_fields__))
+    query = sa.select(*columns, files.c.state, files.c.reason, files.c.retry_at).where(files.c.root == root)
+    if after is not None:
+        query = query.where(path > after)
+    rows = connection.execute(query.order_by(path).limit(_PAGE))
+    return [Known(name, Stamp(*stamp), state, reason, due) for name, *stamp, state, reason, due in rows]
 
 
 def _put_entries(connection: sa.Connection, entries: Sequence[_Entry]) -> None:

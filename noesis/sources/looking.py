@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from types import TracebackType
 from typing import BinaryIO
@@ -28,20 +29,19 @@ class UnreadableFile(InvalidInput):
     """A file that is there cannot be read."""
 
 
-class Look(msgspec.Struct, frozen=True):
-    """The files of a place by their paths, those that are not read and why, and its file system.
+class SeenFile(msgspec.Struct, frozen=True):
+    """A file of a place: its path and version."""
 
-    Of `closed` folders it is not known what lies in them.
-    """
+    path: str
+    stamp: Stamp
 
-    files: dict[str, Stamp]
-    refused: dict[str, str]
-    device: int
-    closed: tuple[str, ...] = ()
 
-    def is_unseen(self, path: str) -> bool:
-        """Whether nothing can be said of a file: it was refused, or lies in a folder that was."""
-        return path in self.refused or any(path.startswith(folder) for folder in self.closed)
+class Unseen(msgspec.Struct, frozen=True, array_like=True):
+    """What is not read and why; of all below `folder` (with a / at its end) it is not known whether it is there."""
+
+    path: str
+    reason: str
+    folder: str | None = None
 
 
 class FileAsText(msgspec.Struct, frozen=True):
@@ -58,6 +58,15 @@ class OpenedRoot:
     def __init__(self, root: Root, handle: RootHandle | None) -> None:
         self.root = root
         self.handle = handle
+
+    @property
+    def device(self) -> int:
+        """The file system that it lies on.  Raises RootMissing."""
+        return (
+            database_stamp(Path(self.root.path)).device
+            if self.handle is None
+            else Stamp.whole(self.handle.device)
+        )
 
     def __enter__(self) -> OpenedRoot:
         return self
@@ -100,28 +109,29 @@ def open_root(root: Root) -> OpenedRoot:
         raise RootMissing(error.message) from error
 
 
-def look(opened: OpenedRoot, most_bytes: int) -> Look:
-    """Which files a place holds.  Raises RootMissing when it vanishes meanwhile."""
+def look(opened: OpenedRoot, most_bytes: int) -> Iterator[SeenFile | Unseen]:
+    """Which files a place holds, in order of their paths.  Raises RootMissing when it vanishes meanwhile."""
     if opened.handle is None:
-        return _look_at_database(Path(opened.root.path))
+        yield SeenFile("", database_stamp(Path(opened.root.path)))
+        return
     root = opened.root
     transcripts = root.kind == "transcripts"
     limits = Limits(depth=Limits().depth if root.deep else 0, file_bytes=None if transcripts else most_bytes)
-    files: dict[str, Stamp] = {}
-    refused: dict[str, str] = {}
-    closed: list[str] = []
     try:
         for entry in safe_files.walk(opened.handle, lambda path: is_wanted(root, path), limits):
             if not isinstance(entry, Refused):
-                files[entry.relative] = Stamp.found(entry)
+                yield SeenFile(entry.relative, Stamp.found(entry))
             elif root.deep or not entry.folder:
-                refused[entry.relative or "."] = entry.reason
-                # A link may stand where a folder was.
-                if entry.folder or entry.reason == safe_files.SYMLINK:
-                    closed.append(entry.relative and entry.relative.rstrip("/") + "/")
+                yield _unseen(entry)
     except (NotFound, StoreError) as error:
         raise RootMissing(error.message) from error
-    return Look(files, refused, Stamp.whole(opened.handle.device), tuple(closed))
+
+
+def _unseen(entry: Refused) -> Unseen:
+    path = entry.relative
+    # A link may stand where a folder was.
+    closes = entry.folder or entry.reason == safe_files.SYMLINK
+    return Unseen(path or ".", entry.reason, (path and f"{path.rstrip('/')}/") if closes else None)
 
 
 def is_wanted(root: Root, path: str) -> bool:
@@ -134,20 +144,18 @@ def is_wanted(root: Root, path: str) -> bool:
     return not name.startswith(".") and name.lower().endswith(_TEXT_ENDINGS)
 
 
-def _look_at_database(path: Path) -> Look:
-    """The database with its log: what was written last may stand in the log alone."""
+def database_stamp(path: Path) -> Stamp:
+    """A database's version with that of its log: what was written last may stand in the log alone.
+
+    Raises RootMissing.
+    """
     try:
-        status = path.stat()
+        stamp = Stamp.of(path.stat())
     except OSError as error:
         raise RootMissing("The database is not there.") from error
-    stamp = Stamp.of(status)
     try:
         log = path.with_name(f"{path.name}-wal").stat()
     except OSError:
-        return Look({"": stamp}, {}, stamp.device)
+        return stamp
     newest = max(stamp.modified_ns, log.st_mtime_ns)
-    return Look(
-        {"": msgspec.structs.replace(stamp, size=stamp.size + log.st_size, modified_ns=newest)},
-        {},
-        stamp.device,
-    )
+    return msgspec.structs.replace(stamp, size=stamp.size + log.st_size, modified_ns=newest)

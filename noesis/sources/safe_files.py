@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from bisect import insort
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -28,6 +29,7 @@ TOO_LARGE = "larger than the limit"
 TOO_MANY = "more entries than the limit; the rest was not looked at"
 BAD_NAME = "a name that is not plain UTF-8 text"
 UNREADABLE = "cannot be read"
+REPLACED = "replaced while it was looked at"
 """Why an entry was refused (`Refused.reason`)."""
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
@@ -123,7 +125,9 @@ def open_root(path: Path) -> RootHandle:
 def walk(
     root: RootHandle, wanted: Callable[[str], bool], limits: Limits | None = None
 ) -> Iterator[Found | Refused]:
-    """The files below the root whose path (with /) is `wanted`, and what was refused, in order of names.
+    """The files below the root whose path (with /) is `wanted`, and what was refused, in order of paths.
+
+    The order is that of the paths' characters, and so of their bytes, whatever folders they lead through.
 
     Hidden folders are passed over; links and folders that cannot be entered are always told of unless
     they are hidden, other odd entries when they are wanted.  A walk that ends has seen everything but what it refused: raises
@@ -183,7 +187,9 @@ class _Walk:
         self._root.check()
 
     def _below(self, folder: int, prefix: str, depth: int) -> Iterator[Found | Refused | str]:
-        for name in self._names(folder):
+        keys = self._keys(folder)
+        for key in keys:
+            name = key.removesuffix("/")
             if self._left <= 0:
                 yield Refused(prefix.rstrip("/"), TOO_MANY, folder=True)
                 return
@@ -199,7 +205,13 @@ class _Walk:
                 yield Refused(prefix + name, UNREADABLE, folder=True)
                 continue
             if stat.S_ISDIR(status.st_mode):
+                if key == name:
+                    # It was a file when it was listed; as a folder its turn is later.
+                    insort(keys, f"{name}/")
+                    continue
                 yield from self._folder(folder, prefix, name, status, depth)
+            elif key != name:
+                yield Refused(prefix + name, REPLACED, folder=True)
             else:
                 yield _judged(prefix + name, status, self._root, self._limits)
 
@@ -233,9 +245,11 @@ class _Walk:
         finally:
             os.close(folder)
 
-    def _names(self, folder: int) -> list[str]:
+    def _keys(self, folder: int) -> list[str]:
+        """The names in a folder, those of folders with a / behind them: so sorted, whole paths are in order."""
         try:
-            return sorted(os.listdir(folder))
+            with os.scandir(folder) as entries:
+                return sorted({f"{entry.name}/" if _is_folder(entry) else entry.name for entry in entries})
         except OSError as error:
             if folder == self._root.descriptor:
                 raise StoreError(f"The folder {self._root.path} cannot be listed: {_told(error)}.") from None
@@ -244,6 +258,13 @@ class _Walk:
 
 class _ListingFailed(Exception):
     """A folder could be opened but not listed."""
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir(follow_symlinks=False)
+    except OSError:
+        return False
 
 
 def _enter(parent: int, name: str) -> int:

@@ -1,6 +1,7 @@
 """The store: two LanceDB tables in a generation, read at any time, written through one writer."""
 
-import noesis.store.lean_import  # noqa: F401 - before anything that imports lancedb
+import noesis.store.lean_import
+import noesis.store.memory_limits  # noqa: F401 - both before anything that imports lancedb
 from noesis.store.filters import Column, Condition
 from noesis.store.pinned import Pinned
 from noesis.store.recovery import Dropped

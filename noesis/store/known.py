@@ -12,11 +12,16 @@ from collections.abc import Iterable
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 
+from noesis.store.calls import told
 from noesis.store.filters import EVERYTHING, Column
 from noesis.store.tables import Table
 
 _MERGE_AT = 4096
+_DIGITS = 16
+_ROWS_AT_ONCE = 4096
 
 
 class KnownKeys:
@@ -59,17 +64,33 @@ class KnownKeys:
         return active.generation, await active.version(), await archive.version()
 
     async def _load(self) -> None:
-        numbers: list[int] = []
+        columns = [Column.PARENT_ID.value, Column.CONTENT_HASH.value]
+        parts = [np.empty(0, dtype=np.uint64)]
         for table in self._tables:
-            for pair in await table.values([Column.PARENT_ID, Column.CONTENT_HASH], EVERYTHING):
-                numbers += (number for key in pair if (number := key_of(key)) is not None)
-        self._sorted = np.unique(np.array(numbers, dtype=np.uint64))
+            async for piece in table.pieces(columns, EVERYTHING, _ROWS_AT_ONCE):
+                with told(table.name):
+                    parts += [_numbers(column.combine_chunks()) for column in piece.columns]
+        self._sorted = np.unique(np.concatenate(parts))
         self._recent.clear()
+
+
+def _numbers(column: pa.StringArray) -> npt.NDArray[np.uint64]:
+    """The keys in one column of some rows."""
+    starts = pc.utf8_slice_codeunits(pc.replace_substring(column, "-", ""), 0, _DIGITS)
+    digits = pc.binary_join(pa.ListArray.from_arrays([0, len(starts)], starts), "")[0].as_py()
+    try:
+        numbers = np.frombuffer(bytes.fromhex(digits), dtype=">u8")
+    except ValueError:
+        numbers = None
+    if numbers is None or len(numbers) != len(column):
+        found = [number for key in column.to_pylist() if (number := key_of(key)) is not None]
+        return np.array(found, dtype=np.uint64)
+    return numbers.astype(np.uint64)
 
 
 def key_of(key: str) -> int | None:
     """The first 64 bits of a UUID or of a hash in hex; None for anything else, which no memory has."""
     try:
-        return int(key.replace("-", "")[:16], 16)
+        return int(key.replace("-", "")[:_DIGITS], 16)
     except ValueError:
         return None

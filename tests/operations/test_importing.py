@@ -488,16 +488,55 @@ async def test_openclaws_places_are_scanned_for_one_agent_or_all(tmp_path: Path)
         before = await versions(noesis)
         planned = await noesis.inflow.importing.plan(what, one)
         assert sum(each.waiting for each in planned.places) == 1
+        assert (planned.entries, planned.whole) == (1, True)
         assert await versions(noesis) == before
         quiet: Any = (lambda _done, _total: None, lambda: False)
         done = await noesis.inflow.importing.run(what, one, *quiet)
-        assert done.by_agent.keys() == {"main"}
-        assert done.indexed > 0
+        assert done.by_agent == planned.by_agent == {"main": planned.new}
+        assert done.indexed == planned.new > 0
+        again = await noesis.inflow.importing.plan(what, one)
+        assert (again.entries, again.new, again.places[0].waiting) == (0, 0, 0)
         everyone = await noesis.inflow.importing.run(what, Recipients(), *quiet)
         assert everyone.by_agent["main"] == 0
         assert everyone.by_agent["other"] == done.indexed
         with pytest.raises(Forbidden):
             await noesis.inflow.importing.run(what, Recipients(agent="main", admitted=("other",)), *quiet)
+
+
+async def test_a_plan_counts_what_openclaws_notes_and_talks_would_give(tmp_path: Path) -> None:
+    """Of very much only the beginning: the files are counted all the same."""
+    state = tmp_path / "openclaw"
+    notes, sessions = state / "workspace" / "memory", state / "agents" / "main" / "sessions"
+    for folder in (notes, sessions):
+        folder.mkdir(parents=True)
+    (state / "openclaw.json").write_text("{}")
+    for number in range(3):
+        sections = "".join(
+            f"## Heron {number} {part}\n\n{words(40, number * 10 + part)}\n\n" for part in range(2)
+        )
+        (notes / f"2026-05-0{number + 1}.md").write_text(sections)
+    said = [
+        message(each, "user", f"We decided to moor heron {each} at the south pier.") for each in range(1, 4)
+    ]
+    (sessions / "s1.jsonl").write_bytes(jsonl([header("s-main"), *said]))
+    async with running(
+        tmp_path / "data", clock=Clock(), environ={"NOESIS_OPENCLAW_HOME": str(state)}
+    ) as opened:
+        importing = opened.noesis.inflow.importing
+        what, to = What(openclaw=True), Recipients(agent="main")
+        planned = await importing.plan(what, to)
+        assert {(each.kind, each.files, each.waiting) for each in planned.places} >= {
+            ("markdown", 3, 3),
+            ("transcripts", 1, 1),
+        }
+        part = await importing.plan(what, to, most=2)
+        assert (part.whole, part.places) == (False, planned.places)
+        assert 2 <= part.entries < planned.entries == 9
+        done = await importing.run(what, to, lambda _done, _total: None, lambda: False)
+        assert (done.indexed, done.by_agent) == (planned.new, planned.by_agent)
+        (notes / "2026-05-01.md").write_text(f"## Heron new\n\n{words(40, 99)}\n")
+        after = await importing.plan(what, to)
+        assert (after.entries, after.new + after.changed) == (1, 1)
 
 
 def test_a_job_keeps_plain_values_and_never_that_a_path_is_trusted() -> None:

@@ -53,3 +53,14 @@ async def test_a_query_is_words_and_never_a_language(query: str, filled: Store) 
     """Signs of query languages are neither obeyed nor stumbled over."""
     rows, _ = await filled.active.matching(query, EVERYTHING, 5)
     assert len(rows) == (1 if "door" in query else 0)
+
+
+async def test_the_index_is_kept_in_small_parts(store: Store) -> None:
+    """New rows are folded in part by part, so that it takes no more memory the more there is."""
+    await store.active.append(
+        [make_row(number, text=f"boat {number} by the water") for number in range(30_000)]
+    )
+    await store.maintain(force=True)
+    folder = store.directory / f"{store.active.name}.lance" / "_indices"
+    assert max(len(list(index.glob("part_*_tokens.lance"))) for index in folder.iterdir()) > 1
+    assert len((await store.active.matching("19999", EVERYTHING, 3))[0]) == 1
