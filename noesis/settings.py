@@ -47,6 +47,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         str | None,
         About("Password of the dashboard; otherwise set it through the one-time link", secret=True),
     ] = None
+    language: Annotated[
+        str,
+        About(
+            "Language of the pages for who chose none on them: auto is the browser's",
+            choices=("auto", "de", "en", "zh"),
+        ),
+    ] = "auto"
     redis_url: Annotated[
         str | None,
         About("Redis or Valkey of the job queue; default: an own Valkey on a private socket", secret=True),

@@ -41,7 +41,13 @@ async def read_fields(request: Request[Any, Any, Any], *, most: int = _MAX_FIELD
 
 
 def safe_next(address: str | None) -> str:
-    """The address when it is a path on this server that can be shown after a log-in, else the first page.
+    """The address when it is a path on this server that can be shown after a log-in, else the first page."""
+    path = own_path(address)
+    return "/" if urlsplit(path).path.startswith(_NEVER_NEXT) else path
+
+
+def own_path(address: str | None) -> str:
+    """The address when it is a path on this server, else the first page.
 
     Browsers read backslashes as slashes and drop control characters, so an address with either is
     taken for a trick.
@@ -50,7 +56,7 @@ def safe_next(address: str | None) -> str:
         return "/"
     if address.startswith("//") or "\\" in address or not address.isprintable() or " " in address:
         return "/"
-    return "/" if urlsplit(address).path.startswith(_NEVER_NEXT) else address
+    return address
 
 
 def login_address(path: str, query: str) -> str:

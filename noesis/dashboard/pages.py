@@ -16,6 +16,7 @@ from noesis.dashboard import (
     duplicates_page,
     entry,
     inbox_page,
+    language_page,
     memory_pages,
     searching,
     snapshots_page,
@@ -27,6 +28,8 @@ from noesis.dashboard import (
 )
 from noesis.dashboard.counts import count_waiting
 from noesis.dashboard.error_pages import ERROR_HANDLERS
+from noesis.dashboard.language import answer_in_its_language
+from noesis.dashboard.rendering import PageRequest
 
 PAGES = [
     *searching.HANDLERS,
@@ -46,10 +49,19 @@ PAGES = [
     *docs_page.HANDLERS,
     *start_page.HANDLERS,
     *entry.HANDLERS,
+    *language_page.HANDLERS,
 ]
 
+
+
+async def prepare(request: PageRequest) -> None:
+    """Before a page is made: its language, and what waits behind the entries of the top bar."""
+    answer_in_its_language(request)
+    await count_waiting(request)
+
+
 HANDLERS: list[ControllerRouterHandler] = [
-    Router("/", route_handlers=PAGES, before_request=count_waiting),
+    Router("/", route_handlers=PAGES, before_request=prepare),
     static.serve_static,
 ]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from typing import Any
+from urllib.parse import urlencode
 
 import jinja2
 import msgspec
@@ -11,34 +12,39 @@ from litestar import MediaType, Request, Response
 from markupsafe import Markup, escape
 
 from noesis import __version__
+from noesis.dashboard import translation
+from noesis.dashboard.forms import own_path
+from noesis.dashboard.language import DEPENDS_ON, answer_in_its_language, choice_of
 from noesis.dashboard.messages import message_of
+from noesis.dashboard.recognising import told
 from noesis.dashboard.static import WEB, static_address
+from noesis.dashboard.translation import gettext_noop
+from noesis.dashboard.words import kind_words
 from noesis.memory import Scope
 
 PageRequest = Request[Any, Scope, Any]
 
 
 class NavEntry(msgspec.Struct, frozen=True):
-    """An entry of the top bar: the page's name in `page(..., here=)`, its letter after `g`, and what its count counts."""
+    """An entry of the top bar: the page's name in `page(..., here=)`, its title in English, its letter after `g`."""
 
     name: str
     title: str
     href: str
     letter: str
-    counted: str = "waiting"
 
 
 NAVIGATION = (
-    NavEntry("search", "Search", "/", "s"),
-    NavEntry("archive", "Archive", "/archive", "r"),
-    NavEntry("inbox", "Inbox", "/inbox", "i"),
-    NavEntry("sources", "Sources", "/sources", "o"),
-    NavEntry("agents", "Agents", "/agents", "a"),
-    NavEntry("stats", "Stats", "/stats", "n"),
-    NavEntry("activity", "Activity", "/activity", "t", "failed"),
-    NavEntry("backups", "Backups", "/backups", "b"),
-    NavEntry("system", "System", "/system", "y"),
-    NavEntry("docs", "API docs", "/docs", "d"),
+    NavEntry("search", gettext_noop("Search"), "/", "s"),
+    NavEntry("archive", gettext_noop("Archive"), "/archive", "r"),
+    NavEntry("inbox", gettext_noop("Inbox"), "/inbox", "i"),
+    NavEntry("sources", gettext_noop("Sources"), "/sources", "o"),
+    NavEntry("agents", gettext_noop("Agents"), "/agents", "a"),
+    NavEntry("stats", gettext_noop("Stats"), "/stats", "n"),
+    NavEntry("activity", gettext_noop("Activity"), "/activity", "t"),
+    NavEntry("backups", gettext_noop("Backups"), "/backups", "b"),
+    NavEntry("system", gettext_noop("System"), "/system", "y"),
+    NavEntry("docs", gettext_noop("API docs"), "/docs", "d"),
 )
 """The top bar, in order."""
 
@@ -55,7 +61,18 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["coded"] = coded
+    environment.add_extension("jinja2.ext.i18n")
+    environment.policies["ext.i18n.trimmed"] = True
+    environment.install_gettext_callables(  # type: ignore[attr-defined]
+        translation.raw_text,
+        translation.raw_plural,
+        newstyle=True,
+        pgettext=lambda context, message: translation.raw_text(message, context),
+        npgettext=lambda context, one, many, count: translation.raw_plural(one, many, count, context),
+    )
+    environment.filters.update(
+        coded=coded, number=translation.number, listed=translation.listed, kind_words=kind_words, told=told
+    )
     environment.globals.update(static=static_address, navigation=NAVIGATION, version=__version__)
     return environment
 
@@ -71,13 +88,29 @@ def page(
     request: Request[Any, Any, Any], template: str, *, here: str = "", status: int = 200, **values: Any
 ) -> Response[str]:
     """A page; `here` is its entry in the top bar."""
-    signed_in = request.scope.get("auth") is not None
-    said = message_of(request.query_params.get("said"))
-    shared = {"here": here, "signed_in": signed_in, "said": said}
-    concerns = request.scope.get("noesis_concerns", ())
-    counts = request.scope.get(COUNTS, {})
-    html = _environment().get_template(template).render(**shared, concerns=concerns, counts=counts, **values)
-    return Response(html, status_code=status, media_type=MediaType.HTML)
+    answer_in_its_language(request)
+    shared = {
+        "here": here,
+        "signed_in": request.scope.get("auth") is not None,
+        "said": message_of(request.query_params.get("said")),
+        "concerns": request.scope.get("noesis_concerns", ()),
+        "counts": request.scope.get(COUNTS, {}),
+        "language": translation.spoken(),
+        "chosen_language": choice_of(request),
+        "languages": [(code, translation.name_of(code)) for code in translation.languages()],
+        "back": _again(request, here),
+    }
+    html = _environment().get_template(template).render(**shared, **values)
+    headers = {"Vary": DEPENDS_ON, "Content-Language": translation.spoken()}
+    return Response(html, status_code=status, media_type=MediaType.HTML, headers=headers)
+
+
+def _again(request: Request[Any, Any, Any], here: str) -> str:
+    """Where this page is found again: its address, or for the answer to a form its entry in the top bar."""
+    if request.method != "GET":
+        return next((entry.href for entry in NAVIGATION if entry.name == here), "/")
+    asked = [(name, value) for name, value in request.query_params.multi_items() if name != "said"]
+    return own_path(f"{request.url.path}?{urlencode(asked)}" if asked else request.url.path)
 
 
 def see(address: str) -> Response[str]:

@@ -1,0 +1,1 @@
+def told(x): return x
