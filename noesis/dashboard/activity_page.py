@@ -14,6 +14,8 @@ from noesis.api.access import PAGE, Wired
 from noesis.dashboard.job_rows import JobRow, job_row, schedule
 from noesis.dashboard.presenters import Moment, moment
 from noesis.dashboard.rendering import PageRequest, page, see
+from noesis.dashboard.translation import gettext_noop
+from noesis.dashboard.words import event_words
 from noesis.errors import Conflict, NotFound
 from noesis.ledger import LIVE, JobFilter
 from noesis.runtime import Noesis
@@ -145,7 +147,7 @@ def event_row(event: Event, now_ms: int) -> EventRow:
     """An event for the log."""
     return EventRow(
         at=moment(event.at_ms, now_ms),
-        kind=event.kind.replace("_", " "),
+        kind=event_words(event.kind),
         level=event.level,
         summary=event.summary,
         agent=event.agent,
@@ -161,7 +163,7 @@ def _cron(noesis: Noesis, name: str) -> Cron:
     for cron in crons(noesis.settings):
         if cron.name == name:
             return cron
-    raise NotFound("There is no recurring job of this name.")
+    raise NotFound(gettext_noop("There is no recurring job of this name."))
 
 
 HANDLERS = [show_activity, run_now, cancel_job, retry_job, acknowledge_job]

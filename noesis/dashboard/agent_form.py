@@ -9,6 +9,7 @@ import msgspec
 
 from noesis.agents import Policy, Redaction
 from noesis.dashboard.edit_form import days_of
+from noesis.dashboard.translation import gettext_noop
 from noesis.errors import InvalidInput
 from noesis.lifetimes import DEFAULT
 from noesis.memory import MemoryType
@@ -70,14 +71,16 @@ def _redaction(raw: str) -> Redaction | None:
     for choice in choices:
         if raw == choice:
             return choice
-    raise InvalidInput("Choose what happens to secrets.", field="redaction")
+    raise InvalidInput(gettext_noop("Choose what happens to secrets."), field="redaction")
 
 
 def _limit(raw: str, field: str) -> int | None:
     if not raw:
         return None
     if not (raw.isascii() and raw.isdigit() and len(raw) <= 10 and int(raw) <= _MOST):
-        raise InvalidInput("A whole number, 0 for no limit; empty for what the settings say.", field=field)
+        raise InvalidInput(
+            gettext_noop("A whole number, 0 for no limit; empty for what the settings say."), field=field
+        )
     return int(raw)
 
 

@@ -8,15 +8,17 @@ import msgspec
 
 from noesis.agents import Policy
 from noesis.dashboard.presenters import Moment, moment
+from noesis.dashboard.translation import _, gettext_noop, listed, number
+from noesis.dashboard.words import role_words
 from noesis.stats import Stats
 from noesis.tokens import ANY_AGENT, Token
 
 ROLES = {
-    "agent": "one agent's own memories",
-    "gateway": "every agent it is made for, as OpenClaw's gateway needs it",
-    "admin": "everything",
+    "agent": gettext_noop("agent: one agent's own memories"),
+    "gateway": gettext_noop("gateway: every agent it is made for, as OpenClaw's gateway needs it"),
+    "admin": gettext_noop("admin: everything"),
 }
-"""What a token of each role may touch."""
+"""The roles of tokens, and what each may touch."""
 
 
 class AgentRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,6 +38,7 @@ class TokenRow(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     name: str
     role: str
+    role_words: str
     agents: str
     made: Moment
     used: Moment | None
@@ -50,8 +53,8 @@ def agent_rows(
     return [
         AgentRow(
             name=name,
-            memories=f"{stats.active.by_agent.get(name, 0):,}",
-            archived=f"{stats.archive.by_agent.get(name, 0):,}",
+            memories=number(stats.active.by_agent.get(name, 0)),
+            archived=number(stats.archive.by_agent.get(name, 0)),
             seen=_last_use(name, tokens, now_ms),
             special=tuple(_special(policies.get(name, Policy(name)))),
             refused=refused.get(name, 0),
@@ -67,7 +70,8 @@ def token_rows(tokens: Iterable[Token], now_ms: int, agent: str | None = None) -
             id=token.id,
             name=token.name,
             role=token.role.value,
-            agents="any agent" if ANY_AGENT in token.agents else ", ".join(token.agents),
+            role_words=role_words(token.role.value),
+            agents=_("any agent") if ANY_AGENT in token.agents else listed(token.agents),
             made=moment(token.created_at, now_ms),
             used=None if token.last_used_at is None else moment(token.last_used_at, now_ms),
         )
@@ -84,14 +88,16 @@ def _last_use(name: str, tokens: Iterable[Token], now_ms: int) -> Moment | None:
 
 def _special(policy: Policy) -> Iterable[str]:
     if policy.may_read_across:
-        yield "may search all agents"
+        yield _("may search all agents")
     if policy.redaction:
-        yield {"redact": "secrets redacted", "block": "secrets blocked", "off": "secrets kept"}[
-            policy.redaction
-        ]
+        yield {
+            "redact": _("secrets redacted"),
+            "block": _("secrets blocked"),
+            "off": _("secrets kept"),
+        }[policy.redaction]
     if policy.ttl_days:
-        yield "own lifetimes"
+        yield _("own lifetimes")
     if policy.max_memories:
-        yield f"at most {policy.max_memories:,} memories"
+        yield _("at most %(count)s memories", count=number(policy.max_memories))
     if policy.writes_per_minute:
-        yield f"at most {policy.writes_per_minute:,} writes a minute"
+        yield _("at most %(count)s writes a minute", count=number(policy.writes_per_minute))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import msgspec
@@ -17,6 +19,7 @@ from noesis.dashboard.forms import read_form
 from noesis.dashboard.openclaw_commands import openclaw_commands
 from noesis.dashboard.presenters import Row, row
 from noesis.dashboard.rendering import PageRequest, base_url, page, see
+from noesis.dashboard.translation import _, gettext_noop, listed, ngettext
 from noesis.errors import InvalidInput, NoesisError, NotFound
 from noesis.memory import Role, Scope
 from noesis.runtime import Noesis
@@ -25,7 +28,6 @@ from noesis.tokens import Token
 
 HERE = "agents"
 _LONGEST_PROMPT = 4000
-_WHY = {"priority": "for its priority", "recalled": "recalled by the prompt"}
 
 
 class PromptLine(msgspec.Struct, frozen=True):
@@ -126,7 +128,7 @@ async def _agents_page(
         status=200 if error is None else error.status_code,
         agents=agent_rows(stats, await noesis.agents.policies(), tokens, refused, now),
         tokens=token_rows(tokens, now),
-        roles=ROLES,
+        roles=[(role, _(words)) for role, words in ROLES.items()],
         form=form,
         error=error,
     )
@@ -160,13 +162,16 @@ async def _agent_page(
         prompt=prompt,
         assembled=found,
         lines=_lines(found, prompt, now) if isinstance(found, Assembled) else (),
+        left_out=_left_out(found) if isinstance(found, Assembled) else (),
     )
 
 
 async def _in_prompt(noesis: Noesis, scope: Scope, prompt: str) -> Assembled | str:
     """What would be in this prompt now, or why nothing can be said."""
     if not noesis.settings.context_engine_enabled:
-        return "The context engine is off (NOESIS_CONTEXT_ENGINE_ENABLED): nothing is put into prompts."
+        return gettext_noop(
+            "The context engine is off (NOESIS_CONTEXT_ENGINE_ENABLED): nothing is put into prompts."
+        )
     try:
         return await noesis.context.assembling.assemble(scope, Occasion(prompt=prompt))
     except NoesisError as error:
@@ -177,10 +182,31 @@ def _lines(found: Assembled, prompt: str, now_ms: int) -> list[PromptLine]:
     return [
         PromptLine(
             row(each.memory, prompt, now_ms),
-            " and ".join(_WHY.get(why, why) for why in each.why),
+            _why(each.why),
             each.token_count,
         )
         for each in found.included
+    ]
+
+
+def _why(reasons: Sequence[str]) -> str:
+    words = {
+        ("priority",): _("for its priority"),
+        ("recalled",): _("recalled by the prompt"),
+        ("priority", "recalled"): _("for its priority and recalled by the prompt"),
+        ("recalled", "priority"): _("recalled by the prompt and for its priority"),
+    }
+    return words.get(tuple(reasons)) or listed(reasons)
+
+
+def _left_out(found: Assembled) -> list[str]:
+    words = {
+        "superseded": _("superseded"),
+        "no room in the budget": _("no room in the budget"),
+    }
+    return [
+        _("%(count)s left out (%(reason)s)", count=count, reason=words.get(reason, reason.replace("_", " ")))
+        for reason, count in found.left_out.items()
     ]
 
 
@@ -188,14 +214,14 @@ async def _token(noesis: Noesis, token_id: str) -> Token:
     for token in await noesis.tokens.list():
         if token.id == token_id:
             return token
-    raise NotFound("There is no token with this id.")
+    raise NotFound(gettext_noop("There is no token with this id."))
 
 
 def _role(raw: str) -> Role:
     try:
         return Role(raw)
     except ValueError as error:
-        raise InvalidInput("Choose a role.", field="role") from error
+        raise InvalidInput(gettext_noop("Choose a role."), field="role") from error
 
 
 def _names(raw: str) -> list[str]:
@@ -207,7 +233,9 @@ def _day(at_ms: int) -> str:
 
 
 def _life(days: float) -> str:
-    return f"{days:g} days" if days else "never expires"
+    if not days:
+        return _("never expires")
+    return ngettext("%(count)s day", "%(count)s days", math.ceil(days), count=f"{days:g}")
 
 
 HANDLERS = [show_agents, make_token, ask_revoke, revoke_token, show_agent, set_policy]

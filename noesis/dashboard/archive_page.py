@@ -14,7 +14,9 @@ from noesis.archiving import Restored
 from noesis.dashboard.edit_form import days_of
 from noesis.dashboard.forms import read_fields
 from noesis.dashboard.presenters import Moment, Row, moment, row
+from noesis.dashboard.recognising import said
 from noesis.dashboard.rendering import PageRequest, page, see
+from noesis.dashboard.translation import _, gettext_noop, listed
 from noesis.errors import InvalidInput
 from noesis.memory import BY_HAND, EXPIRED, MERGED, SOURCE_GONE, MemoryType
 from noesis.runtime import Noesis
@@ -22,12 +24,14 @@ from noesis.text.normalise import agent_name
 
 HERE = "archive"
 REASONS = {
-    EXPIRED: "expired",
-    SOURCE_GONE: "its source is gone",
-    MERGED: "merged into another",
-    BY_HAND: "archived by hand",
+    EXPIRED: gettext_noop("expired"),
+    SOURCE_GONE: gettext_noop("its source is gone"),
+    MERGED: gettext_noop("merged into another"),
+    BY_HAND: gettext_noop("archived by hand"),
 }
 """Why a memory lies in the archive, in words."""
+
+ARCHIVED = gettext_noop("archived")
 
 _ON_A_PAGE = 40
 _NEXT = 20
@@ -78,7 +82,7 @@ async def bring_back(request: PageRequest, noesis: Wired) -> Response[str]:
     raw = dict(fields).get("ttl_days", "").strip()
     try:
         if not ids:
-            raise InvalidInput("Choose the memories that are to come back.", field="id")
+            raise InvalidInput(gettext_noop("Choose the memories that are to come back."), field="id")
         restored = await noesis.retention.archiving.restore(
             request.auth, ids, days_of(raw, "ttl_days") if raw else None
         )
@@ -86,7 +90,7 @@ async def bring_back(request: PageRequest, noesis: Wired) -> Response[str]:
         return await _page(request, noesis, wanted, error, frozenset(ids), raw)
     if all(each.outcome in ("restored", "active") for each in restored):
         return see(wanted.address(said="restored", cursor=""))
-    return await _page(request, noesis, wanted, InvalidInput(_told(restored)))
+    return await _page(request, noesis, wanted, InvalidInput(said(_told(restored))))
 
 
 @get("/archive/next", opt=PAGE, include_in_schema=False)
@@ -131,7 +135,7 @@ async def _page(
         rows=[
             ArchivedRow(
                 row(memory, "", now),
-                REASONS.get(memory.archive_reason or "", "archived"),
+                _(REASONS.get(memory.archive_reason or "", ARCHIVED)),
                 None if memory.archived_at is None else moment(memory.archived_at, now),
             )
             for memory in shelf.page.memories
@@ -140,7 +144,7 @@ async def _page(
         agents=sorted(stats.archive.by_agent),
         months=shelf.months,
         types=shelf.types,
-        reasons=REASONS,
+        reasons={reason: _(words) for reason, words in REASONS.items()},
         wanted=wanted,
         older=wanted.address(cursor=shelf.page.cursor) if shelf.page.cursor else None,
         everything=Wanted().address(),
@@ -153,13 +157,15 @@ async def _page(
 def _told(restored: list[Restored]) -> str:
     counts: Counter[str] = Counter(each.outcome for each in restored)
     words = {
-        "no_room": "found no room: the agent's quota is used up",
-        "not_found": "are gone for good",
-        "deleted": "were deleted by hand: bring them back on their own page",
+        "no_room": _("%(count)s found no room: the agent's quota is used up", count=counts["no_room"]),
+        "not_found": _("%(count)s are gone for good", count=counts["not_found"]),
+        "deleted": _(
+            "%(count)s were deleted by hand: bring them back on their own page", count=counts["deleted"]
+        ),
     }
+    rest = listed(told for outcome, told in words.items() if counts[outcome])
     came = counts["restored"] + counts["active"]
-    rest = ", ".join(f"{counts[outcome]} {said}" for outcome, said in words.items() if counts[outcome])
-    return f"{came} came back; {rest}."
+    return _("%(count)s came back; %(rest)s.", count=came, rest=rest)
 
 
 def _wanted(parameters: Mapping[str, str]) -> Wanted:

@@ -18,15 +18,16 @@ from noesis.dashboard.duplicate_cards import marked
 from noesis.dashboard.forms import read_fields
 from noesis.dashboard.inbox_cards import cut
 from noesis.dashboard.rendering import PageRequest, page, see
+from noesis.dashboard.translation import _, gettext_noop
 from noesis.errors import Conflict, InvalidInput, NoesisError
 from noesis.ledger import JobArgs
 from noesis.runtime import Noesis
 from noesis.text.normalise import agent_name
 
 STATES = {
-    "missing": "no longer here",
-    "changed": "different now",
-    "forgotten": "forgotten since: it stays away",
+    "missing": gettext_noop("no longer here"),
+    "changed": gettext_noop("different now"),
+    "forgotten": gettext_noop("forgotten since: it stays away"),
 }
 """How a memory of a backup stands to that of now."""
 
@@ -60,7 +61,7 @@ async def bring_back(request: PageRequest, noesis: Wired, name: FromPath[str]) -
     try:
         wanted = _wanted(typed) if typed.get("which") == "all" else Wanted(ids=tuple(ids))
         if wanted.whole:
-            raise InvalidInput("Choose the memories that are to come back.", field="id")
+            raise InvalidInput(gettext_noop("Choose the memories that are to come back."), field="id")
         args: JobArgs = {
             "name": name,
             "actor": request.auth.actor,
@@ -119,7 +120,7 @@ def _row(beside: Beside) -> BesideRow:
     return BesideRow(
         id=beside.id,
         agent=beside.agent_id,
-        state=STATES[beside.state],
+        state=_(STATES[beside.state]),
         can_come=beside.state != "forgotten",
         then=marked(beside.then[: cut(beside.then)], [now])
         if now

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
@@ -11,29 +12,30 @@ from noesis.backup.values import Backup, CopyState, Kind, Listed, Preview
 from noesis.dashboard import charts, times
 from noesis.dashboard.presenters import Moment, moment
 from noesis.dashboard.stats_page import size
+from noesis.dashboard.translation import _, gettext_noop, listed, number
 from noesis.ledger import Job
 from noesis.snapshots.repository import Commit
 
 KINDS: dict[Kind, str] = {
-    "manual": "made by hand",
-    "scheduled": "by the schedule",
-    "safety": "before a restore",
-    "uploaded": "brought in",
+    "manual": gettext_noop("made by hand"),
+    "scheduled": gettext_noop("by the schedule"),
+    "safety": gettext_noop("before a restore"),
+    "uploaded": gettext_noop("brought in"),
 }
 """What a backup was made for."""
 
 STAYS = {
-    "activity": "the log",
-    "agents": "policies of agents",
-    "audit": "the audit log",
-    "dedup_apart": "what was said to be no duplicate",
-    "inbox": "the inbox",
-    "instance": "the password",
-    "memory_history": "the history of memories",
-    "source_roots": "the followed places",
-    "tokens": "tokens",
-    "tombstones": "what was forgotten",
-    "trusted_origins": "trusted origins",
+    "activity": gettext_noop("the log"),
+    "agents": gettext_noop("policies of agents"),
+    "audit": gettext_noop("the audit log"),
+    "dedup_apart": gettext_noop("what was said to be no duplicate"),
+    "inbox": gettext_noop("the inbox"),
+    "instance": gettext_noop("the password"),
+    "memory_history": gettext_noop("the history of memories"),
+    "source_roots": gettext_noop("the followed places"),
+    "tokens": gettext_noop("tokens"),
+    "tombstones": gettext_noop("what was forgotten"),
+    "trusted_origins": gettext_noop("trusted origins"),
 }
 """The tables that a restore leaves as they are, as far as they mean something to a person."""
 
@@ -111,8 +113,8 @@ def backup_row(listed: Listed, problems: Mapping[str, str], now_ms: int) -> Back
     return BackupRow(
         name=backup.name,
         made=moment(backup.created_at, now_ms),
-        kind=KINDS[backup.kind],
-        memories="–" if backup.memories is None else f"{backup.memories:,}",
+        kind=_(KINDS[backup.kind]),
+        memories="–" if backup.memories is None else number(backup.memories),
         size=size(backup.size),
         encrypted=backup.name.endswith(".age"),
         state=_state(backup, problems.get(backup.name), now_ms),
@@ -137,21 +139,33 @@ def tick_strip(
 ) -> charts.Ticks | None:
     """The last backups and the tries that failed, the oldest first."""
     made = [(backup.created_at, *_tick(backup, backup.name in bad)) for backup in backups]
-    lost = [(job.created_ms, "bad", "no backup was made") for job in failed]
+    lost = [(job.created_ms, "bad", _("no backup was made")) for job in failed]
     latest = sorted([*made, *lost])[-_SHOWN_TICKS:]
-    return charts.ticks([(state, f"{times.exact(at)}: {words}") for at, state, words in latest])
+    return charts.ticks(
+        [(state, _("%(when)s: %(what)s", when=times.exact(at), what=words)) for at, state, words in latest]
+    )
 
 
 def strip_words(strip: charts.Ticks | None) -> str:
     """`The last 12, oldest first: 3 proven by a restore, 8 verified, 1 failed.`"""
     if strip is None:
         return ""
-    names = {"good": "proven by a restore", "fair": "verified", "doubtful": "not verified", "bad": "failed"}
-    counts = {state: sum(tick.state == state for tick in strip.ticks) for state in names}
     if len(strip.ticks) == 1:
-        return f"The only one: {names[strip.ticks[0].state]}."
-    told = ", ".join(f"{counts[state]} {words}" for state, words in names.items() if counts[state])
-    return f"The last {len(strip.ticks)}, oldest first: {told}."
+        return {
+            "good": _("The only one: proven by a restore."),
+            "fair": _("The only one: verified."),
+            "doubtful": _("The only one: not verified."),
+            "bad": _("The only one: failed."),
+        }[strip.ticks[0].state]
+    counts = Counter(tick.state for tick in strip.ticks)
+    names = {
+        "good": _("%(count)s proven by a restore", count=counts["good"]),
+        "fair": _("%(count)s verified", count=counts["fair"]),
+        "doubtful": _("%(count)s not verified", count=counts["doubtful"]),
+        "bad": _("%(count)s failed", count=counts["bad"]),
+    }
+    told = listed(words for state, words in names.items() if counts[state])
+    return _("The last %(count)s, oldest first: %(told)s.", count=len(strip.ticks), told=told)
 
 
 def snapshot_row(commit: Commit, now_ms: int) -> SnapshotRow:
@@ -165,33 +179,33 @@ def effect(preview: Preview, now_ms: int) -> Effect:
     """What a restore would do, for its page."""
     told = preview.difference
     counts = [
-        (told.added, "come back", "they are in the backup and no longer here"),
-        (told.lost, "are lost", "they are here and not in the backup"),
-        (told.changed, "change", "they become again what they were"),
-        (told.same, "stay the same", ""),
-        (told.forgotten, "stay away", "their source or session was forgotten since"),
+        (told.added, _("come back"), _("they are in the backup and no longer here")),
+        (told.lost, _("are lost"), _("they are here and not in the backup")),
+        (told.changed, _("change"), _("they become again what they were")),
+        (told.same, _("stay the same"), ""),
+        (told.forgotten, _("stay away"), _("their source or session was forgotten since")),
     ]
     return Effect(
         made=moment(preview.created_at, now_ms),
-        counts=tuple((f"{count:,}", words, more) for count, words, more in counts if count),
+        counts=tuple((number(count), words, more) for count, words, more in counts if count),
         changes_nothing=not (told.added or told.lost or told.changed),
         foreign=preview.foreign,
         other_model=preview.other_model,
-        stays=tuple(STAYS[name] for name in preview.kept_as_now if name in STAYS),
+        stays=tuple(_(STAYS[name]) for name in preview.kept_as_now if name in STAYS),
     )
 
 
 def _state(backup: Backup, problem: str | None, now_ms: int) -> State:
     if problem is not None:
-        return State("damaged", "bad", None, problem)
+        return State(_("damaged"), "bad", None, problem)
     if backup.verified_at is None:
-        return State("not verified", "warn")
-    return State("verified", "good", moment(backup.verified_at, now_ms))
+        return State(_("not verified"), "warn")
+    return State(_("verified"), "good", moment(backup.verified_at, now_ms))
 
 
 def _tick(backup: Backup, is_bad: bool) -> tuple[str, str]:
     if is_bad:
-        return "bad", "damaged"
+        return "bad", _("damaged")
     if backup.proven_at is not None:
-        return "good", "proven by a restore"
-    return ("fair", "verified") if backup.verified_at is not None else ("doubtful", "not verified")
+        return "good", _("proven by a restore")
+    return ("fair", _("verified")) if backup.verified_at is not None else ("doubtful", _("not verified"))

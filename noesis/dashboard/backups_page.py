@@ -25,11 +25,13 @@ from noesis.dashboard.presenters import moment
 from noesis.dashboard.rendering import PageRequest, page, see
 from noesis.dashboard.sent_file import read_out, sent_file
 from noesis.dashboard.snapshots_part import snapshots_part
+from noesis.dashboard.translation import _, gettext_noop
 from noesis.errors import Conflict, InvalidInput, NoesisError
 from noesis.ledger import LIVE, JobArgs, JobFilter
 from noesis.runtime import Noesis
 
 HERE = "backups"
+NOTHING_TO_UNDO = gettext_noop("There is no restore that could be undone.")
 UNDOABLE = ("restore", "undo", "re-embedding")
 NAMES = ("backup", "fetch_backup", "verify", "restore", "drill", "snapshot", "fetch_snapshot")
 
@@ -78,7 +80,7 @@ async def ask_undo(request: PageRequest, noesis: Wired) -> Response[str]:
     """Ask before the last restore is undone."""
     restored = last_restore(noesis)
     if restored is None:
-        raise Conflict("There is no restore that could be undone.")
+        raise Conflict(NOTHING_TO_UNDO)
     at = moment(restored[1], noesis.now_ms())
     return page(request, "backup_undo.html", here=HERE, made_by=restored[0], at=at)
 
@@ -87,7 +89,7 @@ async def ask_undo(request: PageRequest, noesis: Wired) -> Response[str]:
 async def undo_restore(request: PageRequest, noesis: Wired) -> Response[str]:
     """Start going back to before the last restore."""
     if last_restore(noesis) is None:
-        raise Conflict("There is no restore that could be undone.")
+        raise Conflict(NOTHING_TO_UNDO)
     await noesis.audit.record(request.auth.actor, "undo started")
     await start_restore(noesis, {"undo": True, "actor": request.auth.actor})
     return see("/backups?said=undo-started")
@@ -135,7 +137,7 @@ async def restore_backup(request: PageRequest, noesis: Wired, name: FromPath[str
     }
     try:
         if fields.get("confirm", "").strip() != name:
-            raise InvalidInput("This is not the backup's name.", field="confirm")
+            raise InvalidInput(gettext_noop("This is not the backup's name."), field="confirm")
         await start_restore(noesis, args)
     except (InvalidInput, Conflict) as error:
         return await _restore_page(request, noesis, name, fields.get("look"), error)
@@ -223,7 +225,7 @@ async def start_restore(noesis: Noesis, args: JobArgs) -> None:
     """Start it, unless another restore or undo is not over yet.  Raises Conflict."""
     job = await noesis.jobs.enqueue("restore", key="restore", args=args)
     if job.args != dict(args):
-        raise Conflict("Another restore is under way; wait for its end.")
+        raise Conflict(gettext_noop("Another restore is under way; wait for its end."))
 
 
 def last_restore(noesis: Noesis) -> tuple[str, int] | None:
@@ -236,9 +238,12 @@ def last_restore(noesis: Noesis) -> tuple[str, int] | None:
 
 def _keeps(noesis: Noesis) -> str:
     settings = noesis.settings
-    return (
-        f"the last {settings.backup_keep_last}, and one each of {settings.backup_keep_daily} days,"
-        f" {settings.backup_keep_weekly} weeks and {settings.backup_keep_monthly} months"
+    return _(
+        "the last %(last)s, and one each of %(days)s days, %(weeks)s weeks and %(months)s months",
+        last=settings.backup_keep_last,
+        days=settings.backup_keep_daily,
+        weeks=settings.backup_keep_weekly,
+        months=settings.backup_keep_monthly,
     )
 
 

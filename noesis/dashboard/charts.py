@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 import msgspec
 
+from noesis.dashboard.translation import _, number, percent
+
 _GAP = 0.25
 """The part of a bar's place that is left free beside it."""
 
@@ -76,14 +78,14 @@ def bars(values: Sequence[tuple[str, int]], *, width: int = 720, height: int = 1
                 round(place * (1 - _GAP), 1),
                 round(high, 1),
                 label,
-                f"{value:,}",
+                number(value),
             )
         )
     return Bars(
         width=width,
         height=height,
         bars=tuple(drawn),
-        most=f"{most:,}",
+        most=number(most),
         first=values[0][0],
         last=values[-1][0],
     )
@@ -98,7 +100,7 @@ def strip(counts: Sequence[tuple[str, int]], *, width: int = 720) -> Strip | Non
     for name, count in counts:
         if count:
             share = count / total
-            parts.append(Part(round(x, 1), round(share * width, 1), name, f"{count:,}", _percent(share)))
+            parts.append(Part(round(x, 1), round(share * width, 1), name, number(count), _percent(share)))
             x += share * width
     return Strip(width, tuple(parts))
 
@@ -118,13 +120,13 @@ def line(
         width=width,
         height=height,
         points=points,
-        values=tuple((label, f"{value:,.0f} {unit}") for label, value in values),
-        most=f"{most:,.0f} {unit}",
+        values=tuple((label, f"{number(value)} {unit}") for label, value in values),
+        most=f"{number(most)} {unit}",
     )
 
 
 def _percent(share: float) -> str:
-    return f"{share:.0%}" if share >= 0.01 else "under 1%"
+    return percent(share) if share >= 0.01 else _("under 1%%")
 
 
 class Tick(msgspec.Struct, frozen=True):

@@ -10,6 +10,7 @@ import msgspec
 from noesis.bulk_editing import BulkEdit
 from noesis.dashboard.edit_form import days_of, memory_type_of, priority_of, tags_of
 from noesis.dashboard.forms import safe_next
+from noesis.dashboard.translation import gettext_noop
 from noesis.errors import InvalidInput
 
 
@@ -54,5 +55,5 @@ def to_edit(form: ChosenForm) -> BulkEdit:
         if tags := tags_of(getattr(form, name)):
             changes[name] = tags
     if not changes:
-        raise InvalidInput("Say what is to change.")
+        raise InvalidInput(gettext_noop("Say what is to change."))
     return BulkEdit(**changes)

@@ -16,11 +16,18 @@ from noesis.dashboard.chosen_form import ChosenForm, read, to_edit
 from noesis.dashboard.forms import read_fields, read_form, safe_next
 from noesis.dashboard.presenters import row
 from noesis.dashboard.rendering import PageRequest, page, see
+from noesis.dashboard.translation import gettext_noop, ngettext, ngettext_noop, number
 from noesis.errors import Conflict, InvalidInput, NoesisError, NotFound, StoreError
 from noesis.memory import MAX_LIMIT, MemoryType
 from noesis.runtime import Noesis
 
-DONE = {CHANGE: "changed", ARCHIVE: "moved to the archive", DELETE: "deleted"}
+DONE = {
+    CHANGE: ngettext_noop("One memory was changed", "%(count)s memories were changed"),
+    ARCHIVE: ngettext_noop(
+        "One memory was moved to the archive", "%(count)s memories were moved to the archive"
+    ),
+    DELETE: ngettext_noop("One memory was deleted", "%(count)s memories were deleted"),
+}
 """What was done, by the act's name."""
 
 _SHOWN = 8
@@ -48,7 +55,7 @@ async def act(request: PageRequest, noesis: Wired) -> Response[str]:
     try:
         edit = to_edit(form) if form.act == CHANGE else None
         if form.act not in DONE:
-            raise InvalidInput("Choose what is to be done.")
+            raise InvalidInput(gettext_noop("Choose what is to be done."))
         act_id = await noesis.oversight.choosing.act(
             request.auth, form.act, form.ids.split(), form.counted, edit
         )
@@ -67,7 +74,7 @@ async def show_done(request: PageRequest, noesis: Wired, act_id: FromPath[str]) 
         "chosen_done.html",
         here="search",
         act=done,
-        words=DONE[done.act],
+        words=ngettext(*DONE[done.act], len(done.before), count=number(len(done.before))),
         back=back,
         rows=await _rows(noesis, [each.id for each in done.before[:_SHOWN]]),
         more=max(0, len(done.before) - _SHOWN),

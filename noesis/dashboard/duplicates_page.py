@@ -8,13 +8,16 @@ from urllib.parse import urlencode
 import msgspec
 from litestar import Response, get, post
 from litestar.params import FromPath
+from markupsafe import escape
 
 from noesis.api.access import PAGE, Wired
 from noesis.dashboard import duplicate_cards
-from noesis.dashboard.duplicate_cards import DECISIONS, KINDS
+from noesis.dashboard.duplicate_cards import KINDS
 from noesis.dashboard.forms import read_fields, read_form
 from noesis.dashboard.job_rows import job_row
+from noesis.dashboard.recognising import said, told
 from noesis.dashboard.rendering import PageRequest, page, see
+from noesis.dashboard.translation import _, gettext_noop, raw_text
 from noesis.duplicates.values import DEFAULT_THRESHOLD, Decision, Kind
 from noesis.errors import Conflict, InvalidInput, NoesisError, NotFound
 from noesis.ledger import LIVE, JobArgs, JobFilter
@@ -65,7 +68,7 @@ async def decide_many(request: PageRequest, noesis: Wired) -> Response[str]:
     try:
         decision = _decision(dict(fields).get("decision", ""))
         if not ids:
-            raise InvalidInput("Choose the findings to decide on.", field="id")
+            raise InvalidInput(gettext_noop("Choose the findings to decide on."), field="id")
     except InvalidInput as error:
         return await _page(request, noesis, wanted, error)
     refused: Counter[str] = Counter()
@@ -77,8 +80,12 @@ async def decide_many(request: PageRequest, noesis: Wired) -> Response[str]:
     if not refused:
         return see(wanted.address(said="decided", cursor=""))
     done = len(ids) - refused.total()
-    reasons = " ".join(f"{count} not: {message}" for message, count in refused.items())
-    return await _page(request, noesis, wanted, Conflict(f"{done} decided. {reasons}"))
+    told_of = [said(_("%(count)s decided.", count=done))]
+    told_of += [
+        escape(raw_text("%(count)s not: %(reason)s")) % {"count": count, "reason": told(message)}
+        for message, count in refused.items()
+    ]
+    return await _page(request, noesis, wanted, Conflict(escape(" ").join(told_of)))
 
 
 @post("/inbox/duplicates/{finding_id:str}", opt=PAGE, include_in_schema=False, status_code=200)
@@ -118,8 +125,8 @@ async def _page(
         reports=[duplicate_cards.line(report, now) for report in found.reports],
         running=[job_row(job, now) for job in live if job.state == "running"],
         queued=[job_row(job, now) for job in live if job.state == "queued"],
-        kinds=KINDS,
-        decisions=DECISIONS,
+        kinds=[(name.value, _(words)) for name, words in KINDS.items()],
+        decisions=duplicate_cards.choices(),
         wanted=wanted,
         more=wanted.address(cursor=found.cursor) if found.cursor else None,
         error=error,
@@ -134,7 +141,7 @@ def _decision(raw: str) -> Decision:
     try:
         return Decision(raw)
     except ValueError as error:
-        raise InvalidInput("Choose what is to be done.", field="decision") from error
+        raise InvalidInput(gettext_noop("Choose what is to be done."), field="decision") from error
 
 
 HANDLERS = [show_duplicates, look_now, decide_many, decide]

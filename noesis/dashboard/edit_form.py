@@ -7,9 +7,16 @@ from typing import Any
 
 import msgspec
 
+from noesis.dashboard.translation import gettext_noop
 from noesis.editing import Edit
 from noesis.errors import Conflict, InvalidInput
 from noesis.memory import MAX_TTL_DAYS, Memory, MemoryType
+
+CHANGED_SINCE = gettext_noop(
+    "The text was changed by somebody else since this page was opened. Compare before saving again."
+)
+NO_TYPE = gettext_noop("The type must be one of %(names)s.")
+NO_DAYS = gettext_noop("The days must lie between 0 (never) and %(most)s.")
 
 
 class EditForm(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,10 +59,7 @@ def to_edit(form: EditForm, memory: Memory) -> Edit:
     changes: dict[str, Any] = {}
     if form.text != shown.text:
         if form.seen != shown.seen:
-            raise Conflict(
-                "The text was changed by somebody else since this page was opened. Compare before saving again.",
-                field="text",
-            )
+            raise Conflict(CHANGED_SINCE, field="text")
         changes["text"] = form.text
     if form.memory_type != shown.memory_type:
         changes["memory_type"] = memory_type_of(form.memory_type)
@@ -79,13 +83,15 @@ def memory_type_of(raw: str) -> MemoryType:
         return MemoryType(raw)
     except ValueError as error:
         names = ", ".join(kind.value for kind in MemoryType)
-        raise InvalidInput(f"The type must be one of {names}.", field="memory_type") from error
+        raise InvalidInput(NO_TYPE % {"names": names}, field="memory_type") from error
 
 
 def priority_of(raw: str) -> int:
     """A priority as somebody typed it.  Raises InvalidInput."""
     if not (raw.isascii() and raw.isdigit() and len(raw) <= 3 and int(raw) <= 100):
-        raise InvalidInput("The priority must be a whole number from 0 to 100.", field="priority")
+        raise InvalidInput(
+            gettext_noop("The priority must be a whole number from 0 to 100."), field="priority"
+        )
     return int(raw)
 
 
@@ -94,7 +100,7 @@ def days_of(raw: str, field: str) -> float:
     try:
         days = float(raw.replace(",", "."))
     except ValueError as error:
-        raise InvalidInput("The days must be a number, 0 for never.", field=field) from error
+        raise InvalidInput(gettext_noop("The days must be a number, 0 for never."), field=field) from error
     if not 0 <= days <= MAX_TTL_DAYS:
-        raise InvalidInput(f"The days must lie between 0 (never) and {MAX_TTL_DAYS:.0f}.", field=field)
+        raise InvalidInput(NO_DAYS % {"most": f"{MAX_TTL_DAYS:.0f}"}, field=field)
     return days

@@ -12,6 +12,7 @@ from noesis.admin import MIN_PASSWORD, SESSION_S, check_password
 from noesis.api.access import PAGE, PUBLIC, SESSION_COOKIE, Wired, has_session
 from noesis.dashboard.forms import read_form, safe_next
 from noesis.dashboard.rendering import PageRequest, page, see
+from noesis.dashboard.translation import gettext_noop
 from noesis.errors import InvalidInput, NoesisError, TooManyRequests, Unauthorized
 from noesis.runtime import Noesis
 
@@ -40,7 +41,7 @@ async def set_up(request: PublicRequest, noesis: Wired) -> Response[str]:
     try:
         check_password(password)
         if fields.get("again", "") != password:
-            raise InvalidInput("The two passwords are not the same.", field="again")
+            raise InvalidInput(gettext_noop("The two passwords are not the same."), field="again")
         await noesis.admin.set_up(key, password)
     except InvalidInput as error:
         return page(request, "setup.html", status=400, valid=True, key=key, error=error, least=MIN_PASSWORD)

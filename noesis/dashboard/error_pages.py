@@ -12,7 +12,9 @@ from litestar.types import ExceptionHandlersMap
 from noesis.api.access import LoginNeeded
 from noesis.api.problems import answer_problem, problem_of
 from noesis.dashboard.forms import login_address
+from noesis.dashboard.language import answer_in_its_language
 from noesis.dashboard.rendering import page, see
+from noesis.dashboard.translation import _, gettext_noop
 from noesis.errors import NoesisError
 
 
@@ -24,18 +26,40 @@ class Advice(msgspec.Struct, frozen=True):
 
 
 _ADVICE = {
-    400: Advice("That cannot be read", "Go back and try again, or start from the search."),
-    403: Advice("Not allowed", "Open the page from the dashboard itself and try again."),
-    404: Advice("Nothing here", "It may have been deleted for good, or the address is not complete."),
-    405: Advice("Not that way", "This address is not a page. Start from the search."),
-    409: Advice("Not possible now", "Go back and look at the present state."),
-    413: Advice("Too large", "Send less at once."),
-    422: Advice("Cannot be embedded", "Change the text and try again."),
-    429: Advice("Too many requests", "Wait a moment and try again."),
-    500: Advice("Noesis made a mistake", "Nothing was lost. Try again; the server's log says more."),
-    503: Advice("Not available right now", "Try again in a moment. What is stored is safe."),
-    507: Advice("No room to write", "Make room on the data directory's disk, then try again."),
+    400: Advice(
+        gettext_noop("That cannot be read"), gettext_noop("Go back and try again, or start from the search.")
+    ),
+    403: Advice(
+        gettext_noop("Not allowed"), gettext_noop("Open the page from the dashboard itself and try again.")
+    ),
+    404: Advice(
+        gettext_noop("Nothing here"),
+        gettext_noop("It may have been deleted for good, or the address is not complete."),
+    ),
+    405: Advice(
+        gettext_noop("Not that way"), gettext_noop("This address is not a page. Start from the search.")
+    ),
+    409: Advice(gettext_noop("Not possible now"), gettext_noop("Go back and look at the present state.")),
+    413: Advice(gettext_noop("Too large"), gettext_noop("Send less at once.")),
+    422: Advice(gettext_noop("Cannot be embedded"), gettext_noop("Change the text and try again.")),
+    429: Advice(gettext_noop("Too many requests"), gettext_noop("Wait a moment and try again.")),
+    500: Advice(
+        gettext_noop("Noesis made a mistake"),
+        gettext_noop("Nothing was lost. Try again; the server's log says more."),
+    ),
+    503: Advice(
+        gettext_noop("Not available right now"),
+        gettext_noop("Try again in a moment. What is stored is safe."),
+    ),
+    507: Advice(
+        gettext_noop("No room to write"),
+        gettext_noop("Make room on the data directory's disk, then try again."),
+    ),
 }
+
+
+def _translated(advice: Advice) -> Advice:
+    return Advice(_(advice.title), _(advice.what_to_do))
 
 
 def answer_error(request: Request[Any, Any, Any], error: Exception) -> Response[Any]:
@@ -45,11 +69,12 @@ def answer_error(request: Request[Any, Any, Any], error: Exception) -> Response[
         return answer
     problem = problem_of(error)
     status = int(problem["status"])
+    answer_in_its_language(request)
     html = page(
         request,
         "error.html",
         status=status,
-        advice=_ADVICE.get(status, _ADVICE[500 if status >= 500 else 400]),
+        advice=_translated(_ADVICE.get(status, _ADVICE[500 if status >= 500 else 400])),
         detail=problem["detail"],
         request_id=request.scope.get("noesis_request_id", ""),
     )

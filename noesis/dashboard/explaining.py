@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from noesis.dashboard.translation import _, gettext_noop, number, pgettext
 from noesis.memory import Explanation
 
 
@@ -16,16 +17,34 @@ class Part(msgspec.Struct, frozen=True):
 
 
 _SEEN = {
-    "both": "its rank by meaning and words together",
-    "neighbours": "how well it fits with what stands beside it",
-    "session": "how well its session fits",
-    "speaker": "whether the question names who said it",
-    "form": "its length, and whether it asks, dates or counts",
-    "priority": "how important it is",
-    "recency": "how new it is",
-    "own agent": "whether the asking agent wrote it",
-    "start": "where every memory starts",
+    "both": gettext_noop("its rank by meaning and words together"),
+    "neighbours": gettext_noop("how well it fits with what stands beside it"),
+    "session": gettext_noop("how well its session fits"),
+    "speaker": gettext_noop("whether the question names who said it"),
+    "form": gettext_noop("its length, and whether it asks, dates or counts"),
+    "priority": gettext_noop("how important it is"),
+    "recency": gettext_noop("how new it is"),
+    "own agent": gettext_noop("whether the asking agent wrote it"),
+    "start": gettext_noop("where every memory starts"),
 }
+
+
+def _name(part: str) -> str:
+    """What was looked at."""
+    words = {
+        "meaning": pgettext("part of a score", "meaning"),
+        "words": pgettext("part of a score", "words"),
+        "both": pgettext("part of a score", "both"),
+        "neighbours": pgettext("part of a score", "neighbours"),
+        "session": pgettext("part of a score", "session"),
+        "speaker": pgettext("part of a score", "speaker"),
+        "form": pgettext("part of a score", "form"),
+        "priority": pgettext("part of a score", "priority"),
+        "recency": pgettext("part of a score", "recency"),
+        "own agent": pgettext("part of a score", "own agent"),
+        "start": pgettext("part of a score", "start"),
+    }
+    return words.get(part, part)
 
 
 def parts(explanation: Explanation) -> tuple[Part, ...]:
@@ -33,36 +52,49 @@ def parts(explanation: Explanation) -> tuple[Part, ...]:
     added = dict(explanation.contributions)
     start = added.pop("start", None)
     lines = [
-        _leg("meaning", explanation.vector_rank, explanation.vector_score, "similarity", added),
+        _leg("meaning", explanation.vector_rank, explanation.vector_score, _("similarity"), added),
         _leg("words", explanation.keyword_rank, explanation.keyword_score, "BM25", added),
-        *(Part(name, _SEEN.get(name, ""), f"{value:+.2f}") for name, value in added.items()),
+        *(_line(name, value) for name, value in added.items()),
     ]
     if start is not None:
-        lines.append(Part("start", _SEEN["start"], f"{start:+.2f}"))
+        lines.append(_line("start", start))
     return tuple(lines)
 
 
 def together(explanation: Explanation, score: float) -> str | None:
     """What the lines add up to; None when that is the score itself."""
     total = sum(explanation.contributions.values())
-    return None if abs(total - score) < 0.005 else f"{total:+.2f}"
+    return None if abs(total - score) < 0.005 else _signed(total)
 
 
 def notes(explanation: Explanation) -> tuple[str, ...]:
     """What the lines do not say: how it came in, and whether diversity moved it."""
-    found = [f"Place {explanation.rank} by score alone."]
+    found = [_("Place %(rank)s by score alone.", rank=explanation.rank)]
     if explanation.neighbour:
-        found.append("No leg brought it: it stands beside a memory that fits.")
+        found.append(_("No leg brought it: it stands beside a memory that fits."))
     if explanation.likeness >= 0.6:
-        found.append(f"Similarity {explanation.likeness:.2f} to a hit above, for which it was held back.")
+        likeness = number(explanation.likeness, 2)
+        found.append(_("Similarity %(value)s to a hit above, for which it was held back.", value=likeness))
     return tuple(found)
 
 
+def _line(name: str, value: float) -> Part:
+    seen = _SEEN.get(name)
+    return Part(_name(name), "" if seen is None else _(seen), _signed(value))
+
+
 def _leg(name: str, rank: int | None, score: float | None, measure: str, added: dict[str, float]) -> Part:
-    return Part(name, _seen(rank, score, measure), f"{added.pop(name, 0.0):+.2f}")
+    return Part(_name(name), _seen(rank, score, measure), _signed(added.pop(name, 0.0)))
 
 
 def _seen(rank: int | None, score: float | None, measure: str) -> str:
-    if rank is None:
-        return f"not among its first; {measure} {score:.2f}" if score else "did not find it"
-    return f"rank {rank}, {measure} {score or 0.0:.2f}"
+    value = number(score or 0.0, 2)
+    if rank is not None:
+        return _("rank %(rank)s, %(measure)s %(value)s", rank=rank, measure=measure, value=value)
+    if score:
+        return _("not among its first; %(measure)s %(value)s", measure=measure, value=value)
+    return _("did not find it")
+
+
+def _signed(value: float) -> str:
+    return f"{'-' if value < 0 else '+'}{number(abs(value), 2)}"

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import msgspec
 
 from noesis.dashboard.job_rows import JobRow, job_row
-from noesis.dashboard.source_rows import KINDS
+from noesis.dashboard.source_rows import place_words
+from noesis.dashboard.translation import _, listed
 from noesis.ledger import LIVE, JobFilter
 from noesis.memory import MemoryFilter, Scope
 from noesis.runtime import Noesis
@@ -84,13 +85,12 @@ def found_words(roots: Sequence[Root]) -> str:
     """What is followed: `OpenClaw's 2 notes and 1 transcripts, of main and ops`; empty for nothing."""
     if not roots:
         return ""
-    kinds = Counter(KINDS[root.kind] for root in roots)
-    told = ", ".join(f"{count} × {kind}" for kind, count in kinds.items())
-    agents = ", ".join(sorted({root.agent for root in roots}))
-    whose = (
-        "OpenClaw's places were found" if any(root.found_by == "openclaw" for root in roots) else "Followed"
-    )
-    return f"{whose}: {told}, of {agents}."
+    kinds = Counter(place_words(root.kind) for root in roots)
+    places = listed(f"{count} × {kind}" for kind, count in kinds.items())
+    agents = listed(sorted({root.agent for root in roots}))
+    if any(root.found_by == "openclaw" for root in roots):
+        return _("OpenClaw's places were found: %(places)s, of %(agents)s.", places=places, agents=agents)
+    return _("Followed: %(places)s, of %(agents)s.", places=places, agents=agents)
 
 
 async def _has_memory(noesis: Noesis, scope: Scope) -> bool:

@@ -7,6 +7,7 @@ from urllib.parse import parse_qsl, quote, urlsplit
 
 from litestar import Request
 
+from noesis.dashboard.translation import gettext_noop
 from noesis.errors import InvalidInput
 
 MAX_FORM_BYTES = 8 << 20
@@ -28,7 +29,7 @@ async def read_fields(request: Request[Any, Any, Any], *, most: int = _MAX_FIELD
         request.headers.get("content-type", "").partition(";")[0].strip()
         != "application/x-www-form-urlencoded"
     ):
-        raise InvalidInput("A form is needed.")
+        raise InvalidInput(gettext_noop("A form is needed."))
     try:
         return parse_qsl(
             (await request.body()).decode("ascii"),
@@ -37,7 +38,7 @@ async def read_fields(request: Request[Any, Any, Any], *, most: int = _MAX_FIELD
             max_num_fields=most,
         )
     except ValueError as error:
-        raise InvalidInput("The form could not be read.") from error
+        raise InvalidInput(gettext_noop("The form could not be read.")) from error
 
 
 def safe_next(address: str | None) -> str:

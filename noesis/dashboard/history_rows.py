@@ -8,28 +8,41 @@ import msgspec
 
 from noesis.dashboard import times
 from noesis.dashboard.presenters import Moment, moment
+from noesis.dashboard.translation import _, gettext_noop, listed, pgettext
+from noesis.dashboard.words import actor_words, kind_words
 from noesis.events import Changed, Event, EventKind, Value
 from noesis.memory import NEVER
 
 MOST_SHOWN = 100
 
 _DONE = {
-    EventKind.CREATED: "Stored",
-    EventKind.UPDATED: "Changed",
-    EventKind.ARCHIVED: "Archived",
-    EventKind.RESTORED: "Restored from the archive",
-    EventKind.DELETED: "Deleted",
-    EventKind.UNDELETED: "Brought back",
-    EventKind.SUPERSEDED: "Superseded",
-    EventKind.MERGED: "Merged into another",
-    EventKind.PURGED: "Removed for good",
+    EventKind.CREATED: gettext_noop("Stored"),
+    EventKind.UPDATED: gettext_noop("Changed"),
+    EventKind.ARCHIVED: gettext_noop("Archived"),
+    EventKind.RESTORED: gettext_noop("Restored from the archive"),
+    EventKind.DELETED: gettext_noop("Deleted"),
+    EventKind.UNDELETED: gettext_noop("Brought back"),
+    EventKind.SUPERSEDED: gettext_noop("Superseded"),
+    EventKind.MERGED: gettext_noop("Merged into another"),
+    EventKind.PURGED: gettext_noop("Removed for good"),
 }
-_NAMES = {
-    "memory_type": "type",
-    "expires_at": "expires",
-    "session_id": "session",
-    "created_at": "created",
-}
+
+
+def _name(field: str) -> str:
+    """A field of a memory."""
+    words = {
+        "text": pgettext("field of a memory", "text"),
+        "memory_type": pgettext("field of a memory", "type"),
+        "expires_at": pgettext("field of a memory", "expires"),
+        "session_id": pgettext("field of a memory", "session"),
+        "created_at": pgettext("field of a memory", "created"),
+        "priority": pgettext("field of a memory", "priority"),
+        "tags": pgettext("field of a memory", "tags"),
+        "source": pgettext("field of a memory", "source"),
+    }
+    return words.get(field, field)
+
+
 _TIMES = ("expires_at", "created_at")
 
 
@@ -48,8 +61,8 @@ def history_rows(events: Sequence[Event], now_ms: int) -> list[HistoryRow]:
     return [
         HistoryRow(
             moment(event.at, now_ms),
-            _DONE[event.kind],
-            event.actor,
+            _(_DONE[event.kind]),
+            actor_words(event.actor),
             event.because,
             tuple(_words(each) for each in event.changed),
         )
@@ -58,21 +71,24 @@ def history_rows(events: Sequence[Event], now_ms: int) -> list[HistoryRow]:
 
 
 def _words(changed: Changed) -> str:
-    name = _NAMES.get(changed.field, changed.field)
+    name = _name(changed.field)
     if changed.field == "text":
-        return "text"
-    return f"{name}: {_value(changed.field, changed.old)} → {_value(changed.field, changed.new)}"
+        return name
+    old, new = _value(changed.field, changed.old), _value(changed.field, changed.new)
+    return _("%(name)s: %(old)s → %(new)s", name=name, old=old, new=new)
 
 
 def _value(field: str, value: Value) -> str:
     if isinstance(value, list):
-        return ", ".join(value) or "none"
+        return listed(value) or _("none")
     if field in _TIMES and isinstance(value, int):
         return _time(value)
-    return "none" if value is None else str(value)
+    if field == "memory_type":
+        return kind_words(str(value))
+    return _("none") if value is None else str(value)
 
 
 def _time(at_ms: int) -> str:
     if at_ms == NEVER:
-        return "never"
-    return times.exact(at_ms) if times.is_shown_exactly(at_ms) else "in a century"
+        return _("never")
+    return times.exact(at_ms) if times.is_shown_exactly(at_ms) else _("in a century")

@@ -6,6 +6,7 @@ import msgspec
 import re2
 
 from noesis.dashboard.presenters import Moment, moment
+from noesis.dashboard.translation import _, gettext_noop, listed, number
 from noesis.inbox import Waiting
 from noesis.text.suspicion import HIDDEN, INSTRUCTION, JUNK, SECRET
 
@@ -13,10 +14,10 @@ SHOWN_CHARS = 700
 SHOWN_LINES = 14
 
 _REASONS = {
-    INSTRUCTION: "speaks to the model like an instruction",
-    SECRET: "held a secret, which was taken out",
-    JUNK: "holds hardly any words",
-    HIDDEN: "holds hidden characters",
+    INSTRUCTION: gettext_noop("speaks to the model like an instruction"),
+    SECRET: gettext_noop("held a secret, which was taken out"),
+    JUNK: gettext_noop("holds hardly any words"),
+    HIDDEN: gettext_noop("holds hidden characters"),
 }
 _UNSEEN = re2.compile(
     r"([\x{E0000}-\x{E007F}]+|[\x{200B}\x{200E}\x{200F}\x{202A}-\x{202E}\x{2060}-\x{2069}\x{FEFF}]+)"
@@ -53,7 +54,7 @@ def card(waiting: Waiting, now_ms: int) -> Card:
         text=memory.text,
         start=in_sight(memory.text[:at]),
         rest=in_sight(memory.text[at:]),
-        left=f"{len(memory.text) - at:,}",
+        left=number(len(memory.text) - at),
         reasons=reason_words(waiting.reasons),
         kind=memory.memory_type.value,
         agent=waiting.agent,
@@ -66,11 +67,17 @@ def card(waiting: Waiting, now_ms: int) -> Card:
 
 def reason_words(reasons: tuple[str, ...]) -> str:
     """Why it waits, as a sentence."""
-    said = [_REASONS.get(reason, f"was held for this: {reason}") for reason in reasons if reason]
+    said = [_reason(reason) for reason in reasons if reason]
     if not said:
-        return "Waits to be looked at."
-    because = said[0] if len(said) == 1 else f"{', '.join(said[:-1])}, and {said[-1]}"
-    return f"Waits because it {because}."
+        return _("Waits to be looked at.")
+    if len(said) == 1:
+        return _("Waits because it %(reason)s.", reason=said[0])
+    return _("Waits because it %(reasons)s, and %(last)s.", reasons=listed(said[:-1]), last=said[-1])
+
+
+def _reason(reason: str) -> str:
+    known = _REASONS.get(reason)
+    return _("was held for this: %(reason)s", reason=reason) if known is None else _(known)
 
 
 def cut(text: str) -> int:
@@ -101,4 +108,4 @@ def _spelled(run: str) -> str:
     if not _TAG <= ord(run[0]) <= _TAG_END:
         return " ".join(f"U+{ord(character):04X}" for character in run)
     letters = (chr(ord(character) - _TAG) for character in run)
-    return "hidden: " + "".join(letter if letter.isprintable() else "·" for letter in letters)
+    return _("hidden: %(letters)s", letters="".join(each if each.isprintable() else "·" for each in letters))

@@ -11,6 +11,7 @@ from noesis.api.access import PAGE, Wired
 from noesis.dashboard.forms import MAX_FORM_BYTES, read_form
 from noesis.dashboard.inbox_cards import card
 from noesis.dashboard.rendering import COUNTS, PageRequest, page, see
+from noesis.dashboard.translation import gettext_noop
 from noesis.errors import Conflict, InvalidInput, NoesisError, StoreError
 from noesis.inbox import Waiting
 from noesis.memory import Indexed
@@ -104,7 +105,7 @@ async def approve_always(request: PageRequest, noesis: Wired, waiting_id: FromPa
     waiting = await noesis.inflow.inbox.get(request.auth, waiting_id)
     try:
         if fields.get("always") != "yes":
-            raise InvalidInput("Tick the box if you mean it.", field="always")
+            raise InvalidInput(gettext_noop("Tick the box if you mean it."), field="always")
         await _let_in(request, noesis, waiting_id, always=True)
     except (InvalidInput, StoreError) as error:
         return _always_page(request, noesis, waiting, error)

@@ -10,29 +10,31 @@ import msgspec
 from noesis.dashboard import times
 from noesis.dashboard.presenters import Moment, moment
 from noesis.dashboard.stats_page import size
+from noesis.dashboard.translation import _, gettext_noop, number
+from noesis.dashboard.words import figure_words
 from noesis.ledger import Job
 from noesis.worker.crons import Cron, slot_ms
 
 WORDS = {
-    "embed_pending": "Make the vectors that are missing",
-    "prepare_model": "Download the embedding model",
-    "upkeep": "Compact and index the store",
-    "scan_source": "Read a followed place",
-    "scan_all": "Look at every followed place",
-    "capture_turn": "Capture what was said",
-    "import": "Import memories",
-    "cleanup": "Archive what has expired",
-    "dedup": "Look for near-duplicates",
-    "backup": "Make a backup",
-    "fetch_backup": "Fetch a backup from the bucket",
-    "fetch_snapshot": "Fetch a snapshot back",
-    "preview": "Look at what a restore would do",
-    "verify": "Verify a backup",
-    "restore": "Restore a backup",
-    "drill": "Prove that the latest backup restores",
-    "snapshot": "Push a snapshot to Git",
-    "reembed": "Embed everything anew",
-    "reconcile": "Find jobs that were lost",
+    "embed_pending": gettext_noop("Make the vectors that are missing"),
+    "prepare_model": gettext_noop("Download the embedding model"),
+    "upkeep": gettext_noop("Compact and index the store"),
+    "scan_source": gettext_noop("Read a followed place"),
+    "scan_all": gettext_noop("Look at every followed place"),
+    "capture_turn": gettext_noop("Capture what was said"),
+    "import": gettext_noop("Import memories"),
+    "cleanup": gettext_noop("Archive what has expired"),
+    "dedup": gettext_noop("Look for near-duplicates"),
+    "backup": gettext_noop("Make a backup"),
+    "fetch_backup": gettext_noop("Fetch a backup from the bucket"),
+    "fetch_snapshot": gettext_noop("Fetch a snapshot back"),
+    "preview": gettext_noop("Look at what a restore would do"),
+    "verify": gettext_noop("Verify a backup"),
+    "restore": gettext_noop("Restore a backup"),
+    "drill": gettext_noop("Prove that the latest backup restores"),
+    "snapshot": gettext_noop("Push a snapshot to Git"),
+    "reembed": gettext_noop("Embed everything anew"),
+    "reconcile": gettext_noop("Find jobs that were lost"),
 }
 """What a job does, by its name."""
 
@@ -89,7 +91,7 @@ class CronRow(msgspec.Struct, frozen=True, kw_only=True):
 
 def words_of(name: str) -> str:
     """What a job of this name does."""
-    return WORDS.get(name, name.replace("_", " ").capitalize())
+    return _(WORDS[name]) if name in WORDS else name.replace("_", " ").capitalize()
 
 
 def job_row(job: Job, now_ms: int) -> JobRow:
@@ -130,13 +132,13 @@ def schedule(crons: Iterable[Cron], last: Mapping[str, int], now_ms: int) -> lis
 
 
 def _soon(at: Moment) -> Moment:
-    return msgspec.structs.replace(at, words="within a minute") if at.words == times.JUST_NOW else at
+    return msgspec.structs.replace(at, words=_("within a minute")) if at.words == _(times.JUST_NOW) else at
 
 
 def _often(cron: Cron) -> str:
     if cron.daily_at is not None:
-        return f"daily at {cron.daily_at:%H:%M} {cron.zone.tzname(None)}"
-    return f"every {times.span(cron.period_ms / 1000)}"
+        return _("daily at %(time)s %(zone)s", time=f"{cron.daily_at:%H:%M}", zone=cron.zone.tzname(None))
+    return times.span(cron.period_ms / 1000, times.EVERY)
 
 
 def _left(job: Job, now_ms: int) -> str | None:
@@ -144,21 +146,21 @@ def _left(job: Job, now_ms: int) -> str | None:
     if not (job.total and job.done and job.started_ms) or job.done >= job.total:
         return None
     seconds = (now_ms - job.started_ms) / 1000 * (job.total - job.done) / job.done
-    return f"about {times.span(seconds)} left" if seconds >= 60 else "less than a minute left"
+    return times.span(seconds, times.LEFT) if seconds >= 60 else _("less than a minute left")
 
 
 def _far(job: Job) -> str:
     """How far it is: `3,210 of 12,000`, `12.0 MB of 80.0 MB`."""
-    told: Callable[[int], str] = size if job.name in _IN_BYTES else "{:,}".format
+    told: Callable[[int], str] = size if job.name in _IN_BYTES else number
     if job.total is None:
-        return f"{told(job.done)} so far"
-    return f"{told(job.done)} of {told(job.total)}"
+        return _("%(done)s so far", done=told(job.done))
+    return _("%(done)s of %(total)s", done=told(job.done), total=told(job.total))
 
 
 def _figures(result: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     """The counts of a result that are not zero; a text among them is a reason."""
     told = [
-        (name.replace("_", " "), _figure(name, value))
+        (figure_words(name), _figure(name, value))
         for name, value in result.items()
         if isinstance(value, int | float | str) and not isinstance(value, bool) and value
         if name not in _NO_NEWS
@@ -169,4 +171,6 @@ def _figures(result: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
 def _figure(name: str, value: float | str) -> str:
     if isinstance(value, str):
         return value
-    return size(int(value)) if name in ("size", "bytes") else f"{value:,}"
+    if name in ("size", "bytes"):
+        return size(int(value))
+    return number(value) if isinstance(value, int) else number(value, 2)

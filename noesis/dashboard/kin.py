@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from noesis.dashboard.presenters import title_of
+from noesis.dashboard.translation import _, ngettext, number
 from noesis.errors import NotFound
 from noesis.memory import Memory, Scope
 from noesis.related import Alike
@@ -52,11 +53,12 @@ async def _named(scope: Scope, noesis: Noesis, memory_id: str) -> Kinsman | None
 
 
 def _kinsman(memory: Memory) -> Kinsman:
-    return Kinsman(memory.id, title_of(memory.text), "archived" if memory.archived else "")
+    return Kinsman(memory.id, title_of(memory.text), _("archived") if memory.archived else "")
 
 
 def _alike(each: Alike) -> Kinsman:
-    notes = [] if each.similarity is None else [f"{each.similarity:.2f}"]
+    notes = [] if each.similarity is None else [number(each.similarity, 2)]
     if each.copies:
-        notes.append(f"{len(each.copies) + 1} times")
+        count = len(each.copies) + 1
+        notes.append(ngettext("%(count)s time", "%(count)s times", count, count=number(count)))
     return Kinsman(each.memory.id, title_of(each.memory.text), " · ".join(notes))

@@ -11,7 +11,7 @@ from noesis.api.access import PUBLIC, Wired
 from noesis.dashboard.forms import own_path, read_form
 from noesis.dashboard.language import AUTO, COOKIE
 from noesis.dashboard.rendering import see
-from noesis.dashboard.translation import languages
+from noesis.dashboard.translation import gettext_noop, languages
 from noesis.errors import InvalidInput
 
 _A_YEAR_S = 365 * 86_400
@@ -23,7 +23,7 @@ async def choose_language(request: Request[Any, Any, Any], noesis: Wired) -> Res
     fields = await read_form(request)
     code = fields.get("language", "")
     if code != AUTO and code not in languages():
-        raise InvalidInput("Choose a language of the list.", field="language")
+        raise InvalidInput(gettext_noop("Choose a language of the list."), field="language")
     answer = see(own_path(fields.get("back")))
     answer.set_cookie(
         Cookie(

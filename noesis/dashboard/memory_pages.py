@@ -14,6 +14,7 @@ from noesis.dashboard.kin import kin_of
 from noesis.dashboard.markdown import render
 from noesis.dashboard.presenters import detail
 from noesis.dashboard.rendering import PageRequest, page, see
+from noesis.dashboard.translation import gettext_noop
 from noesis.editing import Edit
 from noesis.errors import Conflict, InvalidInput, NoesisError, NotFound, StoreError, TooLarge
 from noesis.memory import Memory, MemoryType, SearchQuery
@@ -23,15 +24,15 @@ from noesis.why_not import Stage, Verdict
 RAW, RENDERED = "raw", "rendered"
 
 _VERDICTS = {
-    Stage.RETURNED: "Yes.",
-    Stage.SCOPE: "No: another agent's.",
-    Stage.DELETED: "No: deleted.",
-    Stage.FILTER: "No: filtered out.",
-    Stage.EXPIRED: "No: expired.",
-    Stage.ARCHIVE: "No: archived.",
-    Stage.LEG: "No: nothing leads to it.",
-    Stage.LIMIT: "No: others fit better.",
-    Stage.DIVERSITY: "No: too much like another hit.",
+    Stage.RETURNED: gettext_noop("Yes."),
+    Stage.SCOPE: gettext_noop("No: another agent's."),
+    Stage.DELETED: gettext_noop("No: deleted."),
+    Stage.FILTER: gettext_noop("No: filtered out."),
+    Stage.EXPIRED: gettext_noop("No: expired."),
+    Stage.ARCHIVE: gettext_noop("No: archived."),
+    Stage.LEG: gettext_noop("No: nothing leads to it."),
+    Stage.LIMIT: gettext_noop("No: others fit better."),
+    Stage.DIVERSITY: gettext_noop("No: too much like another hit."),
 }
 
 
@@ -131,7 +132,7 @@ async def retry_vector(request: PageRequest, noesis: Wired, memory_id: FromPath[
 async def _not_deleted(request: PageRequest, noesis: Noesis, memory_id: str) -> Memory:
     memory = await noesis.browsing.get(request.auth, memory_id)
     if memory.deleted:
-        raise NotFound("This memory is deleted. Bring it back first.")
+        raise NotFound(gettext_noop("This memory is deleted. Bring it back first."))
     return memory
 
 

@@ -53,7 +53,6 @@ PAGES = [
 ]
 
 
-
 async def prepare(request: PageRequest) -> None:
     """Before a page is made: its language, and what waits behind the entries of the top bar."""
     answer_in_its_language(request)

@@ -8,6 +8,8 @@ import msgspec
 
 from noesis.dashboard import times
 from noesis.dashboard.explaining import Part, notes, parts, together
+from noesis.dashboard.translation import _, listed, ngettext, number
+from noesis.dashboard.words import kind_words
 from noesis.memory import EXPIRED, NEVER, EmbeddingState, Memory, SearchHit
 from noesis.text.excerpt import excerpt
 
@@ -94,7 +96,7 @@ def hit_row(hit: SearchHit, query: str, now_ms: int) -> Row:
     """A hit for a list, with its score and how it came by it."""
     return msgspec.structs.replace(
         row(hit.memory, query, now_ms),
-        score=f"{hit.score:.2f}",
+        score=number(hit.score, 2),
         superseded_by=hit.superseded_by,
         parts=() if hit.explanation is None else parts(hit.explanation),
         together=None if hit.explanation is None else together(hit.explanation, hit.score),
@@ -104,7 +106,7 @@ def hit_row(hit: SearchHit, query: str, now_ms: int) -> Row:
 
 def source_words(memory: Memory) -> str | None:
     """Where it came from: source or session, with the place in it."""
-    name = memory.source or (f"session {memory.session_id}" if memory.session_id else None)
+    name = memory.source or (_("session %(id)s", id=memory.session_id) if memory.session_id else None)
     if name is None or memory.position is None:
         return name
     return f"{name} · {memory.position}"
@@ -112,7 +114,10 @@ def source_words(memory: Memory) -> str | None:
 
 def took(count: int, total_ms: float) -> str:
     """`4 memories in 8 ms`."""
-    return f"{count} {'memory' if count == 1 else 'memories'} in {max(1, round(total_ms))} ms"
+    took_ms = max(1, round(total_ms))
+    return ngettext(
+        "%(count)s memory in %(ms)s ms", "%(count)s memories in %(ms)s ms", count, count=count, ms=took_ms
+    )
 
 
 def detail(memory: Memory, now_ms: int) -> Detail:
@@ -141,55 +146,65 @@ def title_of(text: str) -> str:
 
 def _facts(memory: Memory, now_ms: int) -> list[Fact]:
     facts = [
-        Fact("Agent", memory.agent_id),
-        Fact("Type", memory.memory_type.value),
-        Fact("Priority", priority_words(memory)),
-        Fact("Tags", ", ".join(memory.tags) or "none"),
+        Fact(_("Agent"), memory.agent_id),
+        Fact(_("Type"), kind_words(memory.memory_type.value)),
+        Fact(_("Priority"), priority_words(memory)),
+        Fact(_("Tags"), listed(memory.tags) or _("none")),
         _expiry(memory, now_ms),
-        Fact("Created", "", moment(memory.created_at, now_ms)),
-        Fact("Changed", "", moment(memory.updated_at, now_ms)),
+        Fact(_("Created"), "", moment(memory.created_at, now_ms)),
+        Fact(_("Changed"), "", moment(memory.updated_at, now_ms)),
     ]
     if memory.archived_at is not None:
         facts.append(Fact(archive_words(memory), "", moment(memory.archived_at, now_ms)))
-    facts.append(Fact("Vector", embedding_words(memory)))
+    facts.append(Fact(_("Vector"), embedding_words(memory)))
     named = (
-        ("Source", memory.source),
-        ("Session", memory.session_id),
-        ("Position", None if memory.position is None else str(memory.position)),
-        ("Author", author_words(memory)),
+        (_("Source"), memory.source),
+        (_("Session"), memory.session_id),
+        (_("Position"), None if memory.position is None else str(memory.position)),
+        (_("Author"), author_words(memory)),
     )
     facts += [Fact(name, value) for name, value in named if value]
-    size = f"{len(memory.text):,} characters in {memory.chunks} chunk{'' if memory.chunks == 1 else 's'}"
-    return [*facts, Fact("Size", size), Fact("Id", memory.id)]
+    size = ngettext(
+        "%(length)s characters in %(count)s chunk",
+        "%(length)s characters in %(count)s chunks",
+        memory.chunks,
+        length=number(len(memory.text)),
+        count=memory.chunks,
+    )
+    return [*facts, Fact(_("Size"), size), Fact(_("Id"), memory.id)]
 
 
 def _expiry(memory: Memory, now_ms: int) -> Fact:
-    name = "Expired" if memory.expires_at <= now_ms else "Expires"
+    name = _("Expired") if memory.expires_at <= now_ms else _("Expires")
     if memory.expires_at == NEVER:
-        return Fact(name, "never")
+        return Fact(name, _("never"))
     return Fact(name, "", moment(memory.expires_at, now_ms))
 
 
 def priority_words(memory: Memory) -> str:
     """The priority and who chose it."""
-    return f"{memory.priority} ({'from its type' if memory.priority_set_by == 'type' else 'set by hand'})"
+    if memory.priority_set_by == "type":
+        return _("%(priority)s (from its type)", priority=memory.priority)
+    return _("%(priority)s (set by hand)", priority=memory.priority)
 
 
 def archive_words(memory: Memory) -> str:
     """Why it left the active memories."""
     if memory.deleted:
-        return "Deleted"
-    return "Archived after expiry" if memory.archive_reason == EXPIRED else "Archived"
+        return _("Deleted")
+    return _("Archived after expiry") if memory.archive_reason == EXPIRED else _("Archived")
 
 
 def embedding_words(memory: Memory) -> str:
     """Whether it can be found by meaning, and why not."""
-    reason = f" ({memory.embedding_reason})" if memory.embedding_reason else ""
-    return {
-        EmbeddingState.READY: "ready: found by meaning and by words",
-        EmbeddingState.PENDING: f"waiting: found by words until it is made{reason}",
-        EmbeddingState.FAILED: f"could not be made: found by words only{reason}",
+    words = {
+        EmbeddingState.READY: _("ready: found by meaning and by words"),
+        EmbeddingState.PENDING: _("waiting: found by words until it is made"),
+        EmbeddingState.FAILED: _("could not be made: found by words only"),
     }[memory.embedding_state]
+    if memory.embedding_state is EmbeddingState.READY or not memory.embedding_reason:
+        return words
+    return f"{words} ({memory.embedding_reason})"
 
 
 def author_words(memory: Memory) -> str | None:

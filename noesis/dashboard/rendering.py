@@ -12,14 +12,13 @@ from litestar import MediaType, Request, Response
 from markupsafe import Markup, escape
 
 from noesis import __version__
-from noesis.dashboard import translation
+from noesis.dashboard import translation, words
 from noesis.dashboard.forms import own_path
 from noesis.dashboard.language import DEPENDS_ON, answer_in_its_language, choice_of
 from noesis.dashboard.messages import message_of
 from noesis.dashboard.recognising import told
 from noesis.dashboard.static import WEB, static_address
 from noesis.dashboard.translation import gettext_noop
-from noesis.dashboard.words import kind_words
 from noesis.memory import Scope
 
 PageRequest = Request[Any, Scope, Any]
@@ -53,28 +52,36 @@ COUNTS = "noesis_counts"
 
 
 @functools.cache
-def _environment() -> jinja2.Environment:
-    environment = jinja2.Environment(
+def environment() -> jinja2.Environment:
+    """The templates with everything they use."""
+    templates = jinja2.Environment(
         loader=jinja2.FileSystemLoader(WEB / "templates"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.add_extension("jinja2.ext.i18n")
-    environment.policies["ext.i18n.trimmed"] = True
-    environment.install_gettext_callables(  # type: ignore[attr-defined]
+    templates.add_extension("jinja2.ext.i18n")
+    templates.policies["ext.i18n.trimmed"] = True
+    templates.install_gettext_callables(  # type: ignore[attr-defined]
         translation.raw_text,
         translation.raw_plural,
         newstyle=True,
         pgettext=lambda context, message: translation.raw_text(message, context),
         npgettext=lambda context, one, many, count: translation.raw_plural(one, many, count, context),
     )
-    environment.filters.update(
-        coded=coded, number=translation.number, listed=translation.listed, kind_words=kind_words, told=told
+    templates.filters.update(coded=coded, number=translation.number, listed=translation.listed, told=told)
+    templates.filters.update(
+        kind_words=words.kind_words,
+        level_words=words.level_words,
+        event_words=words.event_words,
+        job_state_words=words.job_state_words,
+        part_words=words.part_words,
+        health_words=words.health_words,
+        setting_words=words.setting_words,
     )
-    environment.globals.update(static=static_address, navigation=NAVIGATION, version=__version__)
-    return environment
+    templates.globals.update(static=static_address, navigation=NAVIGATION, version=__version__)
+    return templates
 
 
 def coded(text: str) -> Markup:
@@ -100,7 +107,7 @@ def page(
         "languages": [(code, translation.name_of(code)) for code in translation.languages()],
         "back": _again(request, here),
     }
-    html = _environment().get_template(template).render(**shared, **values)
+    html = environment().get_template(template).render(**shared, **values)
     headers = {"Vary": DEPENDS_ON, "Content-Language": translation.spoken()}
     return Response(html, status_code=status, media_type=MediaType.HTML, headers=headers)
 

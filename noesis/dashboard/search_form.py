@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 
 import msgspec
 
+from noesis.dashboard.translation import gettext_noop
 from noesis.errors import InvalidInput
 from noesis.memory import ArchiveUse, MemoryFilter, MemoryType, Mode, SearchQuery, check_tags, to_ms
 from noesis.text.normalise import agent_name
@@ -15,6 +16,9 @@ from noesis.text.normalise import agent_name
 FIRST_LIMIT = 20
 MORE = 40
 MOST = 200
+
+NO_LIMIT = gettext_noop("limit must be a whole number from 1 to %(most)s.")
+NOT_ONE_OF = gettext_noop("%(field)s must be one of %(allowed)s.")
 
 _LONGEST_FIELD = 2000
 
@@ -104,14 +108,14 @@ def limit_of(form: SearchForm) -> int:
     if not form.limit:
         return FIRST_LIMIT
     if not (form.limit.isascii() and form.limit.isdigit() and 1 <= int(form.limit[:4]) <= MOST):
-        raise InvalidInput(f"limit must be a whole number from 1 to {MOST}.", field="limit")
+        raise InvalidInput(NO_LIMIT % {"most": MOST}, field="limit")
     return int(form.limit)
 
 
 def _choice(value: str, kind: type[Mode | ArchiveUse | MemoryType], field: str) -> str:
     allowed = [str(choice.value) for choice in kind]
     if value not in allowed:
-        raise InvalidInput(f"{field} must be one of {', '.join(allowed)}.", field=field)
+        raise InvalidInput(NOT_ONE_OF % {"field": field, "allowed": ", ".join(allowed)}, field=field)
     return value
 
 
@@ -120,5 +124,5 @@ def _start_of(day: str, field: str, *, days: int = 0) -> int:
     try:
         start = datetime.combine(date.fromisoformat(day) + timedelta(days=days), datetime.min.time(), UTC)
     except (ValueError, OverflowError) as error:
-        raise InvalidInput("A day looks like 2026-05-04.", field=field) from error
+        raise InvalidInput(gettext_noop("A day looks like 2026-05-04."), field=field) from error
     return to_ms(start, field)

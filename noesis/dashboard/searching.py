@@ -15,6 +15,7 @@ from noesis.dashboard.first_steps import are_over
 from noesis.dashboard.presenters import Row, hit_row, row, took
 from noesis.dashboard.rendering import PageRequest, base_url, page
 from noesis.dashboard.search_form import SearchForm
+from noesis.dashboard.translation import _, pgettext
 from noesis.errors import EmbedderError, InvalidInput, NoesisError
 from noesis.memory import ArchiveUse, MemoryType, Mode, Scope
 from noesis.runtime import Noesis
@@ -94,11 +95,12 @@ async def _newest(scope: Scope, noesis: Noesis, form: SearchForm) -> Results:
         archived=search_form.archive_of(form) is ArchiveUse.ONLY,
     )
     now = noesis.now_ms()
-    order = "older" if form.cursor else "newest first"
     counted = took(len(listed.memories), (time.perf_counter() - started) * 1000)
     return Results(
         rows=tuple(row(memory, "", now) for memory in listed.memories),
-        summary=f"{counted}, {order}",
+        summary=_("%(counted)s, older", counted=counted)
+        if form.cursor
+        else _("%(counted)s, newest first", counted=counted),
         older=search_form.address(form, cursor=listed.cursor) if listed.cursor else None,
     )
 
@@ -107,8 +109,15 @@ async def _choices(scope: Scope, noesis: Noesis, state: State, seen: set[str]) -
     return {
         "agents": await _agent_names(scope, noesis, state, seen),
         "types": [kind.value for kind in MemoryType],
-        "archive": [use.value for use in ArchiveUse if use is not ArchiveUse.AUTO],
-        "modes": [mode.value for mode in Mode if mode is not Mode.HYBRID],
+        "archive": [
+            (ArchiveUse.NEVER.value, pgettext("the archive is searched", "never")),
+            (ArchiveUse.ALWAYS.value, pgettext("the archive is searched", "always")),
+            (ArchiveUse.ONLY.value, pgettext("the archive is searched", "only")),
+        ],
+        "modes": [
+            (Mode.VECTOR.value, pgettext("part of a score", "meaning")),
+            (Mode.KEYWORD.value, pgettext("part of a score", "words")),
+        ],
     }
 
 

@@ -9,6 +9,7 @@ import msgspec
 from litestar import Request
 from multipart import MultipartError, MultipartSegment, PushMultipartParser, parse_options_header
 
+from noesis.dashboard.translation import gettext_noop
 from noesis.errors import InvalidInput, TooLarge
 
 _MOST_PARTS = 8
@@ -31,12 +32,12 @@ async def sent_file(request: Request[Any, Any, Any], field: str, *, most_bytes: 
     """
     kind, options = parse_options_header(request.headers.get("content-type", ""))
     if kind != "multipart/form-data" or not options.get("boundary"):
-        raise InvalidInput("A form with a file is needed.", field=field)
+        raise InvalidInput(gettext_noop("A form with a file is needed."), field=field)
     events = _events(request, options["boundary"])
     async for event in events:
         if isinstance(event, MultipartSegment) and event.name == field and event.filename:
             return SentFile(event.filename, _body(events, most_bytes))
-    raise InvalidInput("Choose a file.", field=field)
+    raise InvalidInput(gettext_noop("Choose a file."), field=field)
 
 
 async def _events(request: Request[Any, Any, Any], boundary: str) -> Events:
@@ -48,7 +49,7 @@ async def _events(request: Request[Any, Any, Any], boundary: str) -> Events:
                     yield event if event is None or isinstance(event, MultipartSegment) else bytes(event)
         parser.close()
     except MultipartError as error:
-        raise InvalidInput("The file did not arrive whole.", field="file") from error
+        raise InvalidInput(gettext_noop("The file did not arrive whole."), field="file") from error
 
 
 async def _body(events: Events, most_bytes: int) -> AsyncIterator[bytes]:
@@ -59,7 +60,9 @@ async def _body(events: Events, most_bytes: int) -> AsyncIterator[bytes]:
         if isinstance(event, bytes):
             size += len(event)
             if size > most_bytes:
-                raise TooLarge("There is no room for a file of this size on the data directory's disk.")
+                raise TooLarge(
+                    gettext_noop("There is no room for a file of this size on the data directory's disk.")
+                )
             yield event
 
 

@@ -9,6 +9,7 @@ from noesis.api.snapshots import start_fetch
 from noesis.dashboard.backups_page import backups_page
 from noesis.dashboard.forms import read_form
 from noesis.dashboard.rendering import PageRequest, see
+from noesis.dashboard.translation import gettext_noop
 from noesis.errors import Conflict, NoesisError
 
 
@@ -16,7 +17,11 @@ from noesis.errors import Conflict, NoesisError
 async def take_snapshot(request: PageRequest, noesis: Wired) -> Response[str]:
     """Start a snapshot.  Raises Conflict when they are off."""
     if not noesis.snapshots.enabled:
-        raise Conflict("Snapshots are off: set NOESIS_GIT_LFS_ENABLED, and NOESIS_GIT_LFS_REPO to push them.")
+        raise Conflict(
+            gettext_noop(
+                "Snapshots are off: set NOESIS_GIT_LFS_ENABLED, and NOESIS_GIT_LFS_REPO to push them."
+            )
+        )
     await noesis.audit.record(request.auth.actor, "snapshot started")
     await noesis.jobs.enqueue("snapshot", key="snapshot")
     return see("/backups?said=snapshot-started#snapshots")

@@ -7,9 +7,12 @@ from typing import get_args
 
 import msgspec
 
+from noesis.dashboard.translation import gettext_noop
 from noesis.errors import InvalidInput
 from noesis.following import MAX_LABEL_CHARS
 from noesis.sources.roots import Kind, Vanished
+
+LONG_LABEL = gettext_noop("A label has at most %(most)s characters.")
 
 ADDED_KINDS: tuple[Kind, ...] = ("markdown", "transcripts")
 """What a folder may hold; a database is no folder."""
@@ -35,13 +38,13 @@ def kind_of(form: SourceForm) -> Kind:
     for kind in ADDED_KINDS:
         if form.kind == kind:
             return kind
-    raise InvalidInput("Choose what the folder holds.", field="kind")
+    raise InvalidInput(gettext_noop("Choose what the folder holds."), field="kind")
 
 
 def label_of(form: SourceForm) -> str | None:
     """What its memories name as their source.  Raises InvalidInput for one that would be cut."""
     if len(form.label) > MAX_LABEL_CHARS:
-        raise InvalidInput(f"A label has at most {MAX_LABEL_CHARS} characters.", field="label")
+        raise InvalidInput(LONG_LABEL % {"most": MAX_LABEL_CHARS}, field="label")
     return form.label or None
 
 
@@ -51,4 +54,4 @@ def vanished_of(raw: str) -> Vanished:
     for choice in choices:
         if raw == choice:
             return choice
-    raise InvalidInput("Choose what becomes of memories whose file is gone.", field="vanished")
+    raise InvalidInput(gettext_noop("Choose what becomes of memories whose file is gone."), field="vanished")

@@ -5,21 +5,31 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 
 import msgspec
+from markupsafe import Markup
 
 from noesis.dashboard.presenters import Moment, moment
+from noesis.dashboard.translation import _, gettext_noop, ngettext, number, pgettext, sentences
 from noesis.scanning import Freshness
 from noesis.sources.roots import Kind, Root, Vanished
 from noesis.watch_signs import Watch
 
-KINDS: dict[Kind, str] = {"markdown": "notes", "transcripts": "transcripts", "database": "database"}
-"""What a place holds, in a word."""
-
 VANISHED: dict[Vanished, str] = {
-    "archive": "go to the archive",
-    "keep": "stay",
-    "delete": "are deleted",
+    "archive": gettext_noop("go to the archive"),
+    "keep": gettext_noop("stay"),
+    "delete": gettext_noop("are deleted"),
 }
 """What becomes of memories whose file is gone: they …"""
+
+FATES: dict[Vanished, str] = {
+    "archive": gettext_noop(
+        "If they are meant to be gone, the memories of these files <strong>go to the archive</strong>."
+    ),
+    "keep": gettext_noop("If they are meant to be gone, the memories of these files <strong>stay</strong>."),
+    "delete": gettext_noop(
+        "If they are meant to be gone, the memories of these files <strong>are deleted</strong>."
+    ),
+}
+"""The same as a sentence, with markup."""
 
 _UNKNOWN = "–"
 
@@ -60,6 +70,26 @@ class WatcherLine(msgspec.Struct, frozen=True):
     seen: Moment | None
 
 
+def place_words(kind: Kind) -> str:
+    """What a place holds, in a word."""
+    words: dict[Kind, str] = {
+        "markdown": pgettext("kind of place", "notes"),
+        "transcripts": pgettext("kind of place", "transcripts"),
+        "database": pgettext("kind of place", "database"),
+    }
+    return words[kind]
+
+
+def fate(root: Root) -> Markup:
+    """What becomes of the memories of vanished files, as a sentence."""
+    return Markup(_(FATES[root.vanished if forgets(root) else "keep"]))  # noqa: S704 - the catalogue's own words
+
+
+def vanished_choices() -> list[tuple[Vanished, str]]:
+    """What can become of memories whose file is gone."""
+    return [(name, _(words)) for name, words in VANISHED.items()]
+
+
 def place_row(fresh: Freshness, watched: Container[str], now_ms: int) -> PlaceRow:
     """A place for the table; `watched` are the keys of those that the settings say to follow."""
     root = fresh.root
@@ -67,7 +97,7 @@ def place_row(fresh: Freshness, watched: Container[str], now_ms: int) -> PlaceRo
         key=root.key,
         label=root.label,
         agent=root.agent,
-        kind=KINDS[root.kind],
+        kind=place_words(root.kind),
         path=root.path,
         found=root.found_by == "openclaw",
         figures=_figures(fresh),
@@ -90,35 +120,41 @@ def state_of(fresh: Freshness, now_ms: int, *, is_watched: bool = True) -> State
     """The gravest that can be said of a place."""
     root = fresh.root
     if not fresh.available:
-        more = f"{root.note or ''} Nothing of it was removed.".lstrip()
-        return State(words="cannot be reached", tone="bad", more=more)
+        more = sentences([root.note or "", _("Nothing of it was removed.")])
+        return State(words=_("cannot be reached"), tone="bad", more=more)
     if root.held:
-        return State(words=f"{counted(root.held)} vanished at once", tone="warn")
+        words = ngettext(
+            "%(count)s file vanished at once",
+            "%(count)s files vanished at once",
+            root.held,
+            count=number(root.held),
+        )
+        return State(words=words, tone="warn")
     if not is_watched:
         setting = "NOESIS_WATCH_MEMORY_DIRS" if root.kind == "markdown" else "NOESIS_INDEX_SESSIONS"
-        return State(words="not followed", tone="soft", more=f"{setting} is off.")
+        return State(words=_("not followed"), tone="soft", more=_("%(setting)s is off.", setting=setting))
     if root.scanned_at is None:
-        return State(words="not read yet", tone="warn")
-    return _behind(fresh, now_ms) or State(words="clean", tone="good")
+        return State(words=_("not read yet"), tone="warn")
+    return _behind(fresh, now_ms) or State(words=_("clean"), tone="good")
 
 
 def _behind(fresh: Freshness, now_ms: int) -> State | None:
     if fresh.waiting and fresh.waits_since is not None:
-        return State(words="behind since", tone="warn", since=moment(fresh.waits_since, now_ms))
+        return State(words=_("behind since"), tone="warn", since=moment(fresh.waits_since, now_ms))
     if fresh.waiting:
-        return State(words="behind", tone="warn")
+        return State(words=_("behind"), tone="warn")
     if fresh.gone:
-        return State(words=f"{counted(fresh.gone)} gone", tone="warn", more="Not looked at yet.")
+        words = ngettext("%(count)s file gone", "%(count)s files gone", fresh.gone, count=number(fresh.gone))
+        return State(words=words, tone="warn", more=_("Not looked at yet."))
     if fresh.failed:
-        return State(
-            words=f"{counted(fresh.failed)} could not be read", tone="bad", more="Tried again later."
+        words = ngettext(
+            "%(count)s file could not be read",
+            "%(count)s files could not be read",
+            fresh.failed,
+            count=number(fresh.failed),
         )
+        return State(words=words, tone="bad", more=_("Tried again later."))
     return None
-
-
-def counted(files: int) -> str:
-    """`1 file`, `1,200 files`."""
-    return f"{files:,} file{'' if files == 1 else 's'}"
 
 
 def summary(found: Sequence[Freshness]) -> str | None:
@@ -127,18 +163,25 @@ def summary(found: Sequence[Freshness]) -> str | None:
     if not seen:
         return None
     indexed = sum(fresh.indexed for fresh in seen)
-    return f"{indexed:,} of {counted(sum(fresh.on_disk for fresh in seen))} in memory as they are."
+    on_disk = sum(fresh.on_disk for fresh in seen)
+    return ngettext(
+        "%(indexed)s of %(count)s file in memory as they are.",
+        "%(indexed)s of %(count)s files in memory as they are.",
+        on_disk,
+        indexed=number(indexed),
+        count=number(on_disk),
+    )
 
 
 def _figures(fresh: Freshness) -> tuple[tuple[str, str], ...]:
     counts = {
-        "On disk": fresh.on_disk,
-        "Indexed": fresh.indexed,
-        "Waiting": fresh.waiting,
-        "Refused": fresh.refused,
-        "Failed": fresh.failed,
+        _("On disk"): fresh.on_disk,
+        _("Indexed"): fresh.indexed,
+        _("Waiting"): fresh.waiting,
+        _("Refused"): fresh.refused,
+        _("Failed"): fresh.failed,
     }
-    return tuple((name, f"{count:,}" if fresh.available else _UNKNOWN) for name, count in counts.items())
+    return tuple((name, number(count) if fresh.available else _UNKNOWN) for name, count in counts.items())
 
 
 def watcher_line(watch: Watch, now_ms: int) -> WatcherLine:
@@ -146,9 +189,11 @@ def watcher_line(watch: Watch, now_ms: int) -> WatcherLine:
     seen = None if watch.seen_at is None else moment(watch.seen_at, now_ms)
     reason = (watch.reason or "").rstrip(".")
     if watch.mode == "events":
-        return WatcherLine("Changes are noticed as they happen.", "good", seen)
+        return WatcherLine(_("Changes are noticed as they happen."), "good", seen)
+    if watch.mode == "polling" and reason:
+        said = _("Changes are noticed by looking again and again: %(reason)s.", reason=reason)
+        return WatcherLine(said, "good", seen)
     if watch.mode == "polling":
-        said = f": {reason}" if reason else ""
-        return WatcherLine(f"Changes are noticed by looking again and again{said}.", "good", seen)
-    why = f" {reason[0].upper()}{reason[1:]}." if reason else ""
-    return WatcherLine(f"Changes are not noticed.{why}", "warn", seen)
+        return WatcherLine(_("Changes are noticed by looking again and again."), "good", seen)
+    why = f"{reason[0].upper()}{reason[1:]}." if reason else ""
+    return WatcherLine(sentences([_("Changes are not noticed."), why]), "warn", seen)

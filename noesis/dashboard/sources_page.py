@@ -10,7 +10,8 @@ from noesis.dashboard import source_form
 from noesis.dashboard.forms import read_form
 from noesis.dashboard.rendering import PageRequest, page, see
 from noesis.dashboard.source_form import SourceForm
-from noesis.dashboard.source_rows import KINDS, VANISHED, counted, forgets, place_row, summary, watcher_line
+from noesis.dashboard.source_rows import fate, forgets, place_row, summary, vanished_choices, watcher_line
+from noesis.dashboard.translation import _
 from noesis.errors import InvalidInput
 from noesis.runtime import Noesis
 
@@ -33,7 +34,7 @@ async def show_sources(request: PageRequest, noesis: Wired) -> Response[str]:
         summary=summary(found),
         watcher=watcher_line(await inflow.signs.read(), now),
         trouble=[(str(problem.path), problem.reason) for problem in inflow.following.problems],
-        vanished=VANISHED,
+        vanished=vanished_choices(),
         home=None if home is None else str(home),
     )
 
@@ -97,8 +98,7 @@ async def ask_gone(request: PageRequest, noesis: Wired, key: FromPath[str]) -> R
         "source_gone.html",
         here=HERE,
         root=root,
-        held=counted(root.held),
-        fate=VANISHED[root.vanished] if forgets(root) else VANISHED["keep"],
+        fate=fate(root),
     )
 
 
@@ -149,8 +149,11 @@ def _form_page(request: PageRequest, form: SourceForm, error: InvalidInput | Non
         status=200 if error is None else error.status_code,
         form=form,
         error=error,
-        kinds=[(kind, KINDS[kind]) for kind in source_form.ADDED_KINDS],
-        vanished=VANISHED,
+        kinds=[
+            ("markdown", _("notes (Markdown and text)")),
+            ("transcripts", _("transcripts (of an agent's sessions)")),
+        ],
+        vanished=vanished_choices(),
     )
 
 

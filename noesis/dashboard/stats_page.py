@@ -12,6 +12,7 @@ from noesis.api.access import PAGE, Wired
 from noesis.dashboard import charts
 from noesis.dashboard.presenters import Row, row
 from noesis.dashboard.rendering import PageRequest, page
+from noesis.dashboard.translation import _, gettext_noop, ngettext, number
 from noesis.latencies import HourOfSearches
 from noesis.memory import Scope
 from noesis.runtime import Noesis
@@ -21,7 +22,11 @@ HERE = "stats"
 _WEEKS = 26
 _HOURS = 7 * 24
 _SHOWN = 8
-_UNITS = ((1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "kB"))
+_UNITS = (
+    (1 << 30, gettext_noop("%(amount)s GB")),
+    (1 << 20, gettext_noop("%(amount)s MB")),
+    (1 << 10, gettext_noop("%(amount)s kB")),
+)
 
 
 class Number(msgspec.Struct, frozen=True):
@@ -71,21 +76,22 @@ async def show_stats(request: PageRequest, noesis: Wired) -> Response[str]:
         searches=_told(hours),
         uses=await _uses(scope, noesis),
         embedder=stats.embedder,
-        redacted=sorted(stats.redacted.items()),
+        redacted=[f"{kind} {number(count)}" for kind, count in sorted(stats.redacted.items())],
         disk=None if stats.disk is None else _disk(stats.disk),
     )
 
 
 def _numbers(active: int, archived: int, agents: int, pending: int, failed: int) -> list[Number]:
-    waiting = Number(
-        "wait for their vector", f"{pending:,}", None, "found by words until then" if pending else None
-    )
     if failed:
-        waiting = Number("have no vector", f"{pending + failed:,}", None, f"{failed:,} could not be embedded")
+        concern = _("%(count)s could not be embedded", count=number(failed))
+        waiting = Number(_("have no vector"), number(pending + failed), None, concern)
+    else:
+        concern = _("found by words until then")
+        waiting = Number(_("wait for their vector"), number(pending), None, concern if pending else None)
     return [
-        Number("memories", f"{active:,}", "/"),
-        Number("in the archive", f"{archived:,}", "/archive"),
-        Number("agents", f"{agents:,}", "/agents"),
+        Number(_("memories"), number(active), "/"),
+        Number(_("in the archive"), number(archived), "/archive"),
+        Number(_("agents"), number(agents), "/agents"),
         waiting,
     ]
 
@@ -96,11 +102,7 @@ async def _uses(scope: Scope, noesis: Noesis) -> Uses:
     never = await noesis.usage.never(scope, _SHOWN)
     return Uses(
         most=tuple(
-            Used(
-                row(each.memory, "", now),
-                f"{_times(each.use.search + each.use.recall + each.use.assemble)}: found {each.use.search:,},"
-                f" recalled {each.use.recall:,}, in prompts {each.use.assemble:,}",
-            )
+            Used(row(each.memory, "", now), _used(each.use.search, each.use.recall, each.use.assemble))
             for each in most
         ),
         never=tuple(row(memory, "", now) for memory in never.oldest),
@@ -108,15 +110,24 @@ async def _uses(scope: Scope, noesis: Noesis) -> Uses:
     )
 
 
-def _times(count: int) -> str:
-    return "once" if count == 1 else f"{count:,} times"
+def _used(found: int, recalled: int, in_prompts: int) -> str:
+    count = found + recalled + in_prompts
+    return ngettext(
+        "once: found %(found)s, recalled %(recalled)s, in prompts %(in_prompts)s",
+        "%(count)s times: found %(found)s, recalled %(recalled)s, in prompts %(in_prompts)s",
+        count,
+        count=number(count),
+        found=number(found),
+        recalled=number(recalled),
+        in_prompts=number(in_prompts),
+    )
 
 
 def _shares(counts: Mapping[str, int]) -> list[tuple[str, str, int]]:
     """Names with their count in words and as a share of the largest, largest first."""
     most = max(counts.values(), default=0)
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    return [(name, f"{count:,}", round(100 * count / most)) for name, count in ordered if count]
+    return [(name, number(count), round(100 * count / most)) for name, count in ordered if count]
 
 
 def _told(hours: Sequence[HourOfSearches]) -> str | None:
@@ -124,35 +135,49 @@ def _told(hours: Sequence[HourOfSearches]) -> str | None:
         return None
     searches = sum(hour.searches for hour in hours)
     last = hours[-1]
-    return (
-        f"{searches:,} search{'' if searches == 1 else 'es'} in the last seven days. In the latest hour of them half"
-        f" answered within {last.p50_ms:,.0f} ms, 95 % within {last.p95_ms:,.0f} ms."
+    return ngettext(
+        "%(count)s search in the last seven days. In the latest hour of them half answered within %(half)s ms, 95 %% within %(most)s ms.",
+        "%(count)s searches in the last seven days. In the latest hour of them half answered within %(half)s ms, 95 %% within %(most)s ms.",
+        searches,
+        count=number(searches),
+        half=number(last.p50_ms),
+        most=number(last.p95_ms),
     )
 
 
 def _disk(disk: Disk) -> list[tuple[str, str]]:
-    index = (
-        "none: search is exact"
-        if disk.vector_index is None
-        else f"{disk.vector_index}, {disk.indexed_vectors:,} vectors"
+    rows = ngettext(
+        "%(rows)s in %(count)s piece",
+        "%(rows)s in %(count)s pieces",
+        disk.fragments,
+        rows=number(disk.rows),
+        count=number(disk.fragments),
+    )
+    not_indexed = _(
+        "%(vectors)s vectors, %(texts)s texts: found all the same",
+        vectors=number(disk.unindexed_vectors),
+        texts=number(disk.unindexed_words),
     )
     return [
-        ("On the disk", size(disk.bytes)),
-        ("Rows", f"{disk.rows:,} in {disk.fragments:,} piece{'' if disk.fragments == 1 else 's'}"),
-        ("Vector index", index),
-        (
-            "Not indexed yet",
-            f"{disk.unindexed_vectors:,} vectors, {disk.unindexed_words:,} texts: found all the same",
-        ),
+        (_("On the disk"), size(disk.bytes)),
+        (_("Rows"), rows),
+        (_("Vector index"), _index_words(disk)),
+        (_("Not indexed yet"), not_indexed),
     ]
+
+
+def _index_words(disk: Disk) -> str:
+    if disk.vector_index is None:
+        return _("none: search is exact")
+    return _("%(kind)s, %(count)s vectors", kind=disk.vector_index, count=number(disk.indexed_vectors))
 
 
 def size(count: int) -> str:
     """Bytes in the unit people use: `12.3 MB`."""
     for least, unit in _UNITS:
         if count >= least:
-            return f"{count / least:.1f} {unit}"
-    return f"{count:,} bytes"
+            return _(unit, amount=number(count / least, 1))
+    return ngettext("%(count)s byte", "%(count)s bytes", count, count=number(count))
 
 
 def _day(at_ms: int) -> str:

@@ -12,9 +12,12 @@ from noesis.backup.checking import LIVE as LIVE_STORE
 from noesis.dashboard.backups_page import last_restore
 from noesis.dashboard.job_rows import JobRow, job_row
 from noesis.dashboard.presenters import Moment, moment
+from noesis.dashboard.recognising import said
 from noesis.dashboard.rendering import PageRequest, page, see
 from noesis.dashboard.source_rows import place_row, summary
 from noesis.dashboard.stats_page import size
+from noesis.dashboard.translation import _, ngettext, number
+from noesis.dashboard.words import embedding_words
 from noesis.embedding.base import EmbedderIdentity
 from noesis.errors import EmbedderError
 from noesis.health import Part, State
@@ -72,7 +75,11 @@ async def show_system(request: PageRequest, noesis: Wired) -> Response[str]:
         stored=noesis.store.embedder,
         standing=await noesis.reembedding.standing(),
         rolls_back=restored is not None and restored[0] == MADE_BY,
-        states=[(name, f"{count:,}") for name, count in stats.active.by_embedding_state.items() if count],
+        states=[
+            _("%(count)s %(state)s", count=number(count), state=embedding_words(name))
+            for name, count in stats.active.by_embedding_state.items()
+            if count
+        ],
         disk_words=None if stats.disk is None else _disk_words(stats.disk),
         jobs=await _jobs(noesis, now),
         verdict=await _verdict(noesis, now),
@@ -137,14 +144,13 @@ async def _embedder(noesis: Noesis) -> tuple[EmbedderIdentity | None, str]:
 
 
 def _disk_words(disk: Disk) -> str:
-    index = (
-        f"vector index over {disk.indexed_vectors:,}"
-        if disk.vector_index
-        else "search is exact, without an index"
-    )
-    rows = f"{disk.rows:,} row{'' if disk.rows == 1 else 's'}"
-    pieces = f"{disk.fragments:,} piece{'' if disk.fragments == 1 else 's'}"
-    return f"{size(disk.bytes)} for {rows} in {pieces}; {index}"
+    rows = ngettext("%(count)s row", "%(count)s rows", disk.rows, count=number(disk.rows))
+    pieces = ngettext("%(count)s piece", "%(count)s pieces", disk.fragments, count=number(disk.fragments))
+    told = {"size": size(disk.bytes), "rows": rows, "pieces": pieces}
+    if not disk.vector_index:
+        return _("%(size)s for %(rows)s in %(pieces)s; search is exact, without an index", **told)
+    vectors = number(disk.indexed_vectors)
+    return _("%(size)s for %(rows)s in %(pieces)s; vector index over %(vectors)s", **told, vectors=vectors)
 
 
 async def _jobs(noesis: Noesis, now_ms: int) -> dict[str, list[JobRow]]:
@@ -162,11 +168,9 @@ async def _verdict(noesis: Noesis, now_ms: int) -> Verdict | None:
         if result.get("name") == LIVE_STORE:
             problems = " ".join(result.get("problems", ()))
             at = moment(job.finished_ms or job.created_ms, now_ms)
-            words = (
-                problems
-                or f"All {result.get('rows', 0):,} rows and {result.get('files', 0):,} files are as they should be."
-            )
-            return Verdict(words, "bad" if problems else "good", at)
+            rows, files = number(result.get("rows", 0)), number(result.get("files", 0))
+            fine = _("All %(rows)s rows and %(files)s files are as they should be.", rows=rows, files=files)
+            return Verdict(problems, "bad", at) if problems else Verdict(said(fine), "good", at)
     return None
 
 

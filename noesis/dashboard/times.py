@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from noesis.dashboard.translation import _, gettext_noop, ngettext, ngettext_noop, number
 from noesis.memory import EARLIEST_MS, LATEST_MS, to_datetime
 
-JUST_NOW = "just now"
+JUST_NOW = gettext_noop("just now")
 """What is less than a minute away on either side."""
 
 _MINUTE = 60
@@ -19,23 +22,53 @@ _UNITS = (
     (_MINUTE, _MINUTE, "minute"),
 )
 
+# Whole sentences for each unit: languages bend a unit after what stands around it.
+Words = Mapping[str, tuple[str, str]]
+AGO: Words = {
+    "year": ngettext_noop("%(count)s year ago", "%(count)s years ago"),
+    "month": ngettext_noop("%(count)s month ago", "%(count)s months ago"),
+    "day": ngettext_noop("%(count)s day ago", "%(count)s days ago"),
+    "hour": ngettext_noop("%(count)s hour ago", "%(count)s hours ago"),
+    "minute": ngettext_noop("%(count)s minute ago", "%(count)s minutes ago"),
+}
+AHEAD: Words = {
+    "year": ngettext_noop("in %(count)s year", "in %(count)s years"),
+    "month": ngettext_noop("in %(count)s month", "in %(count)s months"),
+    "day": ngettext_noop("in %(count)s day", "in %(count)s days"),
+    "hour": ngettext_noop("in %(count)s hour", "in %(count)s hours"),
+    "minute": ngettext_noop("in %(count)s minute", "in %(count)s minutes"),
+}
+EVERY: Words = {
+    "year": ngettext_noop("every %(count)s year", "every %(count)s years"),
+    "month": ngettext_noop("every %(count)s month", "every %(count)s months"),
+    "day": ngettext_noop("every %(count)s day", "every %(count)s days"),
+    "hour": ngettext_noop("every %(count)s hour", "every %(count)s hours"),
+    "minute": ngettext_noop("every %(count)s minute", "every %(count)s minutes"),
+}
+LEFT: Words = {
+    "year": ngettext_noop("about %(count)s year left", "about %(count)s years left"),
+    "month": ngettext_noop("about %(count)s month left", "about %(count)s months left"),
+    "day": ngettext_noop("about %(count)s day left", "about %(count)s days left"),
+    "hour": ngettext_noop("about %(count)s hour left", "about %(count)s hours left"),
+    "minute": ngettext_noop("about %(count)s minute left", "about %(count)s minutes left"),
+}
 
-def span(seconds: float) -> str:
-    """A duration in one whole unit: `62 days`, `1 hour`; `a moment` below one minute."""
-    for least, size, name in _UNITS:
-        if seconds >= least:
-            count = int(seconds // size)
-            return f"{count} {name}{'' if count == 1 else 's'}"
-    return "a moment"
+
+def span(seconds: float, words: Words) -> str:
+    """A duration of at least a minute in one whole unit: `62 days ago`, `in 1 hour`."""
+    name, count = next(
+        ((name, int(seconds // size)) for least, size, name in _UNITS if seconds >= least), ("minute", 1)
+    )
+    return ngettext(*words[name], count, count=number(count))
 
 
 def age(at_ms: int, now_ms: int) -> str:
     """When something was, seen from now: `3 days ago`, `just now`, `in 2 hours`."""
     seconds = (now_ms - at_ms) / 1000
     if abs(seconds) < _MINUTE:
-        return JUST_NOW
+        return _(JUST_NOW)
     # A life of 90 days that began a moment ago ends in 90 days, not in 89.
-    return f"{span(seconds)} ago" if seconds > 0 else f"in {span(_MINUTE - seconds)}"
+    return span(seconds, AGO) if seconds > 0 else span(_MINUTE - seconds, AHEAD)
 
 
 def exact(at_ms: int) -> str:

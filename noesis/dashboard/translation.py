@@ -109,6 +109,11 @@ def number(value: float, digits: int = 0) -> str:
     return f"{value:,.{digits}f}".translate(marks)
 
 
+def percent(share: float) -> str:
+    """A share as people write it: `42%`."""
+    return _("%(number)s%%", number=number(100 * share))
+
+
 def listed(words: Iterable[str]) -> str:
     """Words with commas between."""
     return pgettext("between the parts of a list", ", ").join(words)
