@@ -31,6 +31,7 @@ ARGUMENTS = {
     "gettext": ("id",),
     "gettext_noop": ("id",),
     "pgettext": ("context", "id"),
+    "pgettext_noop": ("context", "id"),
     "ngettext": ("id", "plural"),
     "ngettext_noop": ("id", "plural"),
     "npgettext": ("context", "id", "plural"),

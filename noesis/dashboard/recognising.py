@@ -42,6 +42,12 @@ def told(what: NoesisError | str) -> Markup:
     return words
 
 
+def recognises(sentence: str, text: str) -> bool:
+    """Whether a text is what this known sentence looks like."""
+    pattern = _patterns().get(sentence)
+    return text == sentence if pattern is None else pattern.fullmatch(text) is not None
+
+
 def _in_english(text: str) -> Markup:
     return Markup('<span lang="en">{}</span>').format(text)
 

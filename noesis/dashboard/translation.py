@@ -62,7 +62,8 @@ def spoken() -> str:
 
 def name_of(code: str) -> str:
     """What a language calls itself."""
-    return languages()[code].find(("name of this language", "English")) or "English"
+    own = pgettext_noop("name of this language", "English")
+    return languages()[code].find(own) or own[1]
 
 
 def raw_text(message: str, context: str = "") -> str:
@@ -75,19 +76,24 @@ def raw_plural(one: str, many: str, count: int, context: str = "") -> str:
     return _CURRENT.get().find((context, one), count) or (one if count == 1 else many)
 
 
-def _(message: str, **values: object) -> str:
+def _(message: str, /, **values: object) -> str:
     """A message with its places filled."""
     return raw_text(message) % values
 
 
-def pgettext(context: str, message: str, **values: object) -> str:
+def pgettext(context: str, message: str, /, **values: object) -> str:
     """A message whose English text means several things; the context says which."""
     return raw_text(message, context) % values
 
 
-def ngettext(one: str, many: str, count: int, **values: object) -> str:
+def ngettext(one: str, many: str, count: int, /, **values: object) -> str:
     """The message for a count."""
     return raw_plural(one, many, count) % values
+
+
+def pgettext_noop(context: str, message: str) -> Key:
+    """Marks a message with a context that is looked up later."""
+    return context, message
 
 
 def gettext_noop(message: str) -> str:

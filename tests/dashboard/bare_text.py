@@ -12,6 +12,9 @@ from jinja2 import nodes
 ALLOWED = {"Noesis"}
 """Words that are the same in every language."""
 
+EXAMPLES = {"main", "notes/2026.md", "/home/ana/notes", "~/.openclaw"}
+"""Names and paths that somebody may type."""
+
 # Tokens of style sheets and of HTML that expressions choose between.
 NO_TEXT = {
     "aria-describedby",
@@ -53,7 +56,8 @@ class _Shown(HTMLParser):
             self._open.remove(tag)
 
     def handle_data(self, data: str) -> None:
-        if not self._open:
+        # A macro that writes attributes stands outside of any tag.
+        if not self._open and not data.strip(f"{_GAP}\n ").startswith("aria-"):
             self.texts.append(data)
 
 
@@ -64,20 +68,22 @@ def bare_texts(environment: jinja2.Environment, source: str) -> list[str]:
     shown.close()
     texts = [" ".join(text.replace(_GAP, " ").split()) for text in shown.texts]
     texts += _chosen(environment, source)
-    return [text for text in texts if set(_WORD.findall(text)) - ALLOWED]
+    return [text for text in texts if set(_WORD.findall(text)) - ALLOWED and text not in EXAMPLES]
 
 
 def _html(environment: jinja2.Environment, source: str) -> Iterator[str]:
     """The template's own HTML without what stands in messages."""
-    in_message, names_block = False, False
+    in_message, statement = False, [""]
     for _, kind, value in environment.lex(source):
         if kind == "block_begin":
-            names_block = True
-        elif names_block and kind == "name":
-            names_block = False
-            in_message = value == "trans" or (in_message and value != "endtrans")
+            statement = []
+        elif kind == "name":
+            statement.append(value)
+            if len(statement) == 1:
+                in_message = value == "trans" or (in_message and value != "endtrans")
         elif kind == "data":
-            yield _GAP if in_message else value
+            # The block `width` names a class of the style sheet.
+            yield _GAP if in_message or statement == ["block", "width"] else value
         elif kind in ("variable_begin", "block_end"):
             yield _GAP
 
@@ -91,7 +97,7 @@ def _chosen(environment: jinja2.Environment, source: str) -> Iterator[str]:
 
 
 def _constants(node: nodes.Node) -> Iterator[str]:
-    if isinstance(node, nodes.Const) and isinstance(node.value, str) and node.value not in NO_TEXT:
+    if isinstance(node, nodes.Const) and _is_text(node.value):
         yield node.value
     if isinstance(node, nodes.CondExpr):
         for branch in (node.expr1, node.expr2):
@@ -102,3 +108,7 @@ def _constants(node: nodes.Node) -> Iterator[str]:
             yield from _constants(part)
     if isinstance(node, nodes.Filter) and node.node is not None:
         yield from _constants(node.node)
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and value not in NO_TEXT and not value.startswith("aria-")
