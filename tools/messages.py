@@ -19,6 +19,8 @@ from noesis.dashboard.catalogue import Catalogue, Entry, Key, read, write
 from noesis.dashboard.rendering import environment
 from noesis.dashboard.static import WEB
 from noesis.dashboard.translation import FOLDER
+from noesis.dashboard.words import MEANING
+from noesis.settings import describe
 
 ROOT = Path(__file__).resolve().parents[1]
 TEMPLATES = WEB / "templates"
@@ -44,7 +46,7 @@ FORMS = {"de": "nplurals=2; plural=n != 1;", "zh": "nplurals=1; plural=0;"}
 def messages() -> list[Entry]:
     """Every message of templates and code, in the order of files and lines, with where it stands."""
     found: dict[Key, Entry] = {}
-    for place, told in [*_of_templates(environment()), *_of_code()]:
+    for place, told in [*_of_templates(environment()), *_of_code(), *_of_settings()]:
         entry = Entry(
             id=told["id"], context=told.get("context", ""), plural=told.get("plural"), notes=(f"#: {place}",)
         )
@@ -77,6 +79,12 @@ def _of_code() -> Iterator[tuple[str, dict[str, str]]]:
                 texts = [arg.value for arg in node.args[: len(names)] if isinstance(arg, ast.Constant)]
                 if len(texts) == len(names):
                     yield place, dict(zip(names, map(str, texts), strict=True))
+
+
+def _of_settings() -> Iterator[tuple[str, dict[str, str]]]:
+    """What each setting means, which the page of the system shows."""
+    for about, _default in describe().values():
+        yield "noesis/settings.py", {"context": MEANING, "id": about.text.replace("%", "%%")}
 
 
 def template(entries: Iterable[Entry]) -> str:

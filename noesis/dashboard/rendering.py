@@ -79,6 +79,7 @@ def environment() -> jinja2.Environment:
         part_words=words.part_words,
         health_words=words.health_words,
         setting_words=words.setting_words,
+        setting_meaning=words.setting_meaning,
     )
     templates.globals.update(static=static_address, navigation=NAVIGATION, version=__version__)
     return templates
@@ -105,7 +106,7 @@ def page(
         "language": translation.spoken(),
         "chosen_language": choice_of(request),
         "languages": [(code, translation.name_of(code)) for code in translation.languages()],
-        "back": _again(request, here),
+        "again": _again(request, here),
     }
     html = environment().get_template(template).render(**shared, **values)
     headers = {"Vary": DEPENDS_ON, "Content-Language": translation.spoken()}

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from noesis.dashboard.translation import pgettext
 
+MEANING = "meaning of a setting"
+"""The context of the sentences that noesis/settings.py says about each setting."""
+
 
 def kind_words(kind: str) -> str:
     """A memory type; any other name as it is."""
@@ -65,6 +68,11 @@ def setting_words(value: str) -> str:
         "set, not shown": pgettext("setting", "set, not shown"),
     }
     return words.get(value, value)
+
+
+def setting_meaning(text: str) -> str:
+    """What a setting means."""
+    return pgettext(MEANING, text.replace("%", "%%"))
 
 
 def embedding_words(state: str) -> str:

@@ -22,6 +22,7 @@ PUBLIC = {
     ("GET", "/plugin/openclaw-noesis.tgz"),
     ("GET", "/setup"),
     ("GET", "/static/{name}"),
+    ("POST", "/language"),
     ("POST", "/login"),
     ("POST", "/setup"),
 }
