@@ -74,6 +74,18 @@ _HEALTH = (
     ),
     gettext_noop("Wait, if it is loading its model or has much to do; otherwise look at its log."),
     gettext_noop("Redis answers."),
+    gettext_noop("Redis answers but takes no messages (%(why)s)."),
+    gettext_noop("Give Redis more memory, or its disk more room."),
+    gettext_noop("Redis may drop messages (its maxmemory-policy is %(policy)s, not noeviction)."),
+    gettext_noop("Set maxmemory-policy to noeviction in Redis."),
+    gettext_noop("The embedder has another version of %(model)s than the one that made the store's vectors."),
+    gettext_noop(
+        "The store's vectors are of %(stored)s (%(before)s dimensions), the embedder is %(model)s (%(now)s)."
+    ),
+    gettext_noop(
+        "It is not used until the former model is back or the store is re-embedded (`noesis reembed`)."
+    ),
+    gettext_noop("No backup was made and no older one removed; `noesis verify` says more."),
     gettext_noop("This process has no Redis."),
     gettext_noop("Redis does not answer (%(why)s)."),
     gettext_noop("Start Redis, or look at NOESIS_REDIS_URL."),
@@ -246,6 +258,28 @@ _WHY_NOT = (
     gettext_noop("By score alone it would be hit %(rank)s, but it says nearly the same as hits above it."),
 )
 
+_LIKENESS = (
+    gettext_noop("The same words."),
+    gettext_noop("Other words stand in the same place."),
+    gettext_noop("The same words in another form or order."),
+    gettext_noop("One says much more."),
+    gettext_noop("One holds for some alone."),
+    gettext_noop("One says what the other says, and a little more."),
+    gettext_noop("One asks, the other states."),
+    gettext_noop("The numbers differ."),
+    gettext_noop("The signs differ."),
+    gettext_noop("One denies what the other says."),
+    gettext_noop("The names differ."),
+    gettext_noop("The days or times differ."),
+    gettext_noop("One is less certain than the other."),
+    gettext_noop("One speaks of the past."),
+    gettext_noop("A word that narrows it differs."),
+    gettext_noop("They speak of different people."),
+    gettext_noop("The names stand in another order."),
+    gettext_noop("The words stand in another order."),
+    gettext_noop("merge into %(memory)s"),
+)
+
 _EVENTS = (
     gettext_noop("No backup was made: %(reason)s"),
     gettext_noop("%(name)s: %(memories)s memories, verified."),
@@ -259,7 +293,7 @@ _EVENTS = (
     gettext_noop("A search did not find its own row (%(asked)s)."),
 )
 
-SENTENCES = (*_HEALTH, *_ERRORS, *_WHY_NOT, *_EVENTS)
+SENTENCES = (*_HEALTH, *_ERRORS, *_WHY_NOT, *_LIKENESS, *_EVENTS)
 """Every known sentence."""
 
 COUNTED = (

@@ -9,6 +9,7 @@ from typing import Literal
 import pytest
 from playwright.sync_api import Browser, Page
 
+from noesis.dashboard.language import COOKIE
 from noesis.memory import MemoryType
 from tests.browser.conftest import Opener, Window, remember, watched
 from tests.browser.server import Served, serving
@@ -126,6 +127,27 @@ def test_pages_are_accessible(name: str, window: Opener, memory_id: str, axe: st
     with window() as visitor:
         PAGES[name](visitor, memory_id)
         assert_accessible(visitor.page, axe)
+
+
+@pytest.mark.parametrize("language", ["de", "zh"])
+def test_long_words_of_other_languages_fit_a_narrow_window(
+    language: str, window: Opener, memory_id: str, axe: str
+) -> None:
+    with window(viewport={"width": WIDTHS[0], "height": 800}) as visitor:
+        visitor.context.add_cookies([{"name": COOKIE, "value": language, "url": visitor.url}])
+        for path in (
+            "/?q=heron",
+            "/backups",
+            "/system",
+            "/sources/new",
+            f"/memories/{memory_id}/edit",
+            "/agents",
+        ):
+            page = visitor.goto(path)
+            assert page.evaluate("document.documentElement.scrollWidth") <= WIDTHS[0], path
+            if path in ("/?q=heron", "/system"):
+                page.evaluate(axe)
+                assert page.evaluate(_RUN) == [], path
 
 
 def test_a_deleted_memory_is_accessible(window: Opener, served: Served, axe: str) -> None:

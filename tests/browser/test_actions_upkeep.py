@@ -107,6 +107,20 @@ def activity(window: Window, served: Served, word: str) -> None:
     expect(page.get_by_role("button", name="Stop")).to_have_count(0)
 
 
+def language(window: Window, served: Served, word: str) -> None:
+    page = window.goto(f"/?q={word}")
+    page.get_by_role("button", name="Deutsch").click()
+    expect(page.get_by_role("searchbox")).to_have_value(word)
+    expect(page.locator("html[lang=de]")).to_have_count(1)
+    page.get_by_role("link", name="System").click()
+    page.get_by_label("Sprache der Seiten").select_option("zh")
+    page.get_by_role("button", name="Wählen").click()
+    expect(page.get_by_label("页面语言")).to_have_value("zh")
+    page.get_by_label("页面语言").select_option("auto")
+    page.get_by_role("button", name="选择", exact=True).click()
+    expect(page.get_by_label("Language of the pages")).to_have_value("auto")
+
+
 def button(page: Page, job: str, name: str) -> Locator:
     """A button beside a job."""
     return page.locator(".jobs > li", has_text=job).first.get_by_role("button", name=name)
@@ -245,6 +259,7 @@ WALKS: dict[str, tuple[Walk, tuple[str, ...]]] = {
         ),
     ),
     "system": (system, ("POST /system/verify", "POST /system/upkeep")),
+    "language": (language, ("POST /language",)),
     "models": (models, ("POST /system/reembed", "POST /backups/undo")),
 }
 
