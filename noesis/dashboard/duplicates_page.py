@@ -25,6 +25,7 @@ from noesis.runtime import Noesis
 
 HERE = "inbox"
 JOB = "dedup"
+NOT_DECIDED = gettext_noop("%(count)s not: %(reason)s")
 
 _ON_A_PAGE = 20
 _LONGEST = 200
@@ -82,7 +83,7 @@ async def decide_many(request: PageRequest, noesis: Wired) -> Response[str]:
     done = len(ids) - refused.total()
     told_of = [said(_("%(count)s decided.", count=done))]
     told_of += [
-        escape(raw_text("%(count)s not: %(reason)s")) % {"count": count, "reason": told(message)}
+        escape(raw_text(NOT_DECIDED)) % {"count": count, "reason": told(message)}
         for message, count in refused.items()
     ]
     return await _page(request, noesis, wanted, Conflict(escape(" ").join(told_of)))

@@ -14,7 +14,7 @@ from noesis.dashboard.translation import ENGLISH, _, ngettext, number, pgettext,
 from noesis.errors import NoesisError
 
 _PLACE = re2.compile(r"%\((\w+)\)s")
-_BETWEEN = re2.compile(r"([.!?…]) ")
+_BETWEEN = re2.compile(r"(\S[.!?…]) ")
 _GROUPED = re2.compile(r"\d{1,3}(,\d{3})+")
 _REASON = "reason"
 """The place that holds a sentence of its own."""
@@ -40,12 +40,6 @@ def told(what: NoesisError | str) -> Markup:
     if isinstance(what, NoesisError) and not any(known for _english, known in parts):
         return Markup("{} {}").format(_lead(what), words)
     return words
-
-
-def recognises(sentence: str, text: str) -> bool:
-    """Whether a text is what this known sentence looks like."""
-    pattern = _patterns().get(sentence)
-    return text == sentence if pattern is None else pattern.fullmatch(text) is not None
 
 
 def _in_english(text: str) -> Markup:

@@ -46,7 +46,6 @@ _HEALTH = (
     gettext_noop("See in the system's log whether the disk has errors; mount it writable again."),
     gettext_noop("%(size)s GiB are free on the data directory's disk."),
     gettext_noop("%(size)s MiB are free on the data directory's disk."),
-    gettext_noop("Only %(size)s GiB are free on the data directory's disk."),
     gettext_noop("Only %(size)s MiB are free on the data directory's disk."),
     gettext_noop("Everything, until the disk is full."),
     gettext_noop("Make room on that disk."),
