@@ -173,4 +173,4 @@ def _figure(name: str, value: float | str) -> str:
         return value
     if name in ("size", "bytes"):
         return size(int(value))
-    return number(value) if isinstance(value, int) else number(value, 2)
+    return number(value, len(str(value).partition(".")[2]))

@@ -88,8 +88,8 @@ def environment() -> jinja2.Environment:
 def coded(text: str) -> Markup:
     """A sentence with what stands between backticks as code."""
     pieces = [str(escape(piece)) for piece in text.split("`")]
-    told = (f"<code>{piece}</code>" if number % 2 else piece for number, piece in enumerate(pieces))
-    return Markup("".join(told))  # noqa: S704 - every piece was escaped
+    shown = (f"<code>{piece}</code>" if number % 2 else piece for number, piece in enumerate(pieces))
+    return Markup("".join(shown))  # noqa: S704 - every piece was escaped
 
 
 def page(
