@@ -35,7 +35,7 @@ _UNKNOWN = "–"
 
 
 class State(msgspec.Struct, frozen=True, kw_only=True):
-    """How a place is, in words; `tone` is good, warn, bad or soft; `since` ends the sentence."""
+    """How a place is, in words; `tone` is good, warn, bad or soft; `since` is when it fell behind."""
 
     words: str
     tone: str
@@ -140,7 +140,7 @@ def state_of(fresh: Freshness, now_ms: int, *, is_watched: bool = True) -> State
 
 def _behind(fresh: Freshness, now_ms: int) -> State | None:
     if fresh.waiting and fresh.waits_since is not None:
-        return State(words=_("behind since"), tone="warn", since=moment(fresh.waits_since, now_ms))
+        return State(words=_("behind"), tone="warn", since=moment(fresh.waits_since, now_ms))
     if fresh.waiting:
         return State(words=_("behind"), tone="warn")
     if fresh.gone:
