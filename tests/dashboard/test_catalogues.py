@@ -124,11 +124,12 @@ class TestKnownSentences:
 
     def test_the_code_says_each_of_them(self) -> None:
         constant, patterns = self.said()
+        waiting = {waiting_words(1).strip(), waiting_words(2).strip()}
         own = {entry.id for entry in messages() if entry.notes != ("#: noesis/dashboard/sentences.py",)}
         for sentence in {*SENTENCES, *(form for pair in COUNTED for form in pair)} - own:
             text = sentence.replace("%%", "%")
-            counted = text.replace("%(count)s", "1"), text.replace("%(count)s", "2")
-            is_said = text in constant or {*counted} & {waiting_words(1).strip(), waiting_words(2).strip()}
+            counted = {text.replace("%(count)s", number) for number in "12"}
+            is_said = text in constant or bool(counted & waiting)
             is_said = is_said or any(
                 3 * length > len(text) and pattern.fullmatch(text) for pattern, length in patterns
             )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 
 import httpx
 import pytest
@@ -213,7 +213,7 @@ async def test_a_wrong_password_is_told_in_it(visitor: httpx.AsyncClient, noesis
 
 class TestRecognising:
     @pytest.fixture(autouse=True)
-    def in_german(self) -> AsyncIterator[None]:
+    def in_german(self) -> Iterator[None]:
         speak("de")
         yield
         speak(ENGLISH)
