@@ -16,6 +16,10 @@ from noesis.errors import NoesisError
 _PLACE = re2.compile(r"%\((\w+)\)s")
 _BETWEEN = re2.compile(r"(\S[.!?…]) ")
 _GROUPED = re2.compile(r"\d{1,3}(,\d{3})+")
+_DECIMAL = re2.compile(r"\d+\.\d+")
+_MEASURED = ("last", "size", "value")
+"""The places that hold a measure; elsewhere digits with a point may be a version."""
+
 _REASON = "reason"
 """The place that holds a sentence of its own."""
 
@@ -80,6 +84,8 @@ def _value(name: str, value: str) -> str:
         return _recognised(value) or value
     if _GROUPED.fullmatch(value):
         return number(int(value.replace(",", "")))
+    if name in _MEASURED and _DECIMAL.fullmatch(value):
+        return number(float(value), len(value.partition(".")[2]))
     return value
 
 
