@@ -68,13 +68,26 @@ class Statistics:
         agent = agent_condition(scope.whose)
         return Stats(
             active=await _counts(self._store.active, agent & live_condition(self._now_ms())),
-            archive=await _counts(self._store.archive, agent & archived_condition()),
+            archive=await self.archived(scope),
             embedder=self._store.embedder,
             redacted=await self._redacting.totals(scope.whose),
-            disk=await self._disk() if scope.agent is None else None,
+            disk=await self.disk(scope),
         )
 
-    async def _disk(self) -> Disk:
+    async def archived(self, scope: Scope) -> Counts:
+        """Counts of the caller's memories in the archive."""
+        return await _counts(self._store.archive, agent_condition(scope.whose) & archived_condition())
+
+    async def embedding_states(self, scope: Scope) -> dict[str, int]:
+        """How many of the caller's living memories are in each state; every state is named."""
+        living = agent_condition(scope.whose) & live_condition(self._now_ms()) & equals(Column.CHUNK, 0)
+        counted = await self._store.active.tally([Column.EMBEDDING_STATE], living)
+        return _states(Counter(dict(counted)))
+
+    async def disk(self, scope: Scope) -> Disk | None:
+        """The disk's figures, for who sees all memories."""
+        if scope.agent is not None:
+            return None
         states = await self._store.states()
         return Disk(
             rows=sum(state.rows for state in states),
@@ -101,8 +114,12 @@ async def _counts(table: Table, condition: Condition) -> Counts:
         by_agent=_sorted(agents),
         by_type={kind.value: 0 for kind in MemoryType} | _sorted(types),
         by_priority=_sorted(priorities),
-        by_embedding_state={state.value: 0 for state in EmbeddingState} | _sorted(states),
+        by_embedding_state=_states(states),
     )
+
+
+def _states(counts: Counter[Any]) -> dict[str, int]:
+    return {state.value: 0 for state in EmbeddingState} | _sorted(counts)
 
 
 def _band(priority: int) -> str:

@@ -126,7 +126,7 @@ async def _page(
         agent=agent_name(wanted.agent) if wanted.agent else None,
     )
     now = noesis.now_ms()
-    stats = await noesis.statistics.stats(request.auth)
+    archived = await noesis.statistics.archived(request.auth)
     return page(
         request,
         "archive.html",
@@ -140,8 +140,8 @@ async def _page(
             )
             for memory in shelf.page.memories
         ],
-        total=stats.archive.memories,
-        agents=sorted(stats.archive.by_agent),
+        total=archived.memories,
+        agents=sorted(archived.by_agent),
         months=shelf.months,
         types=shelf.types,
         reasons={reason: _(words) for reason, words in REASONS.items()},

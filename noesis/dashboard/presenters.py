@@ -32,6 +32,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     fragments: Sequence[tuple[str, bool]]
     kind: str
     agent: str
+    author: str | None
     source: str | None
     created: Moment
     priority: int
@@ -83,6 +84,7 @@ def row(memory: Memory, query: str, now_ms: int) -> Row:
         fragments=excerpt(memory.text, query, EXCERPT_CHARS),
         kind=memory.memory_type.value,
         agent=memory.agent_id,
+        author=memory.author,
         source=source_words(memory),
         created=moment(memory.created_at, now_ms),
         priority=memory.priority,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
 import msgspec
@@ -70,8 +70,8 @@ async def show_stats(request: PageRequest, noesis: Wired) -> Response[str]:
         ),
         growth=charts.bars([(_day(at), count) for at, count in await noesis.growth.weeks(scope, _WEEKS)]),
         types=charts.strip(list(stats.active.by_type.items())),
-        agents=_shares(stats.active.by_agent),
-        priorities=_shares(stats.active.by_priority),
+        agents=_shares(sorted(stats.active.by_agent.items(), key=lambda item: (-item[1], item[0]))),
+        priorities=_shares(reversed(stats.active.by_priority.items())),
         latency=charts.line([(_hour(each.hour_ms), each.p95_ms) for each in hours], "ms"),
         searches=_told(hours),
         uses=await _uses(scope, noesis),
@@ -123,11 +123,11 @@ def _used(found: int, recalled: int, in_prompts: int) -> str:
     )
 
 
-def _shares(counts: Mapping[str, int]) -> list[tuple[str, str, int]]:
-    """Names with their count in words and as a share of the largest, largest first."""
-    most = max(counts.values(), default=0)
-    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    return [(name, number(count), round(100 * count / most)) for name, count in ordered if count]
+def _shares(counts: Iterable[tuple[str, int]]) -> list[tuple[str, str, int]]:
+    """Names with their count in words and as a share of the largest, in the order they come."""
+    counted = [(name, count) for name, count in counts if count]
+    most = max((count for _name, count in counted), default=0)
+    return [(name, number(count), round(100 * count / most)) for name, count in counted]
 
 
 def _told(hours: Sequence[HourOfSearches]) -> str | None:

@@ -62,7 +62,7 @@ async def show_system(request: PageRequest, noesis: Wired) -> Response[str]:
     settings = shown_settings(noesis.settings)
     embedder, trouble = await _embedder(noesis)
     restored = last_restore(noesis)
-    stats = await noesis.statistics.stats(request.auth)
+    disk = await noesis.statistics.disk(request.auth)
     return page(
         request,
         "system.html",
@@ -77,10 +77,10 @@ async def show_system(request: PageRequest, noesis: Wired) -> Response[str]:
         rolls_back=restored is not None and restored[0] == MADE_BY,
         states=[
             _("%(count)s %(state)s", count=number(count), state=embedding_words(name))
-            for name, count in stats.active.by_embedding_state.items()
+            for name, count in (await noesis.statistics.embedding_states(request.auth)).items()
             if count
         ],
-        disk_words=None if stats.disk is None else _disk_words(stats.disk),
+        disk_words=None if disk is None else _disk_words(disk),
         jobs=await _jobs(noesis, now),
         verdict=await _verdict(noesis, now),
         changed=[shown for shown in settings if not shown.is_default],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from playwright.sync_api import expect
 
 from tests.browser.conftest import PASSWORD, Opener, remember
@@ -89,6 +91,19 @@ def test_a_memorys_page_says_whether_a_question_finds_it(window: Opener, served:
         page.get_by_role("button", name="Follow it").click()
         expect(page.locator(".found").get_by_role("status")).to_contain_text("Yes. It is hit 1")
         expect(page.locator(".prose")).to_be_visible()
+
+
+def test_a_moment_is_told_in_the_zone_of_who_looks(window: Opener, served: Served) -> None:
+    text = "The ferry leaves the northern pier at dawn"
+    remember(served, text, ttl_days=0, author="Noor", created_at=1_777_665_600_000)
+    with window(timezone_id="Asia/Tokyo") as visitor:
+        page = visitor.goto("/?q=northern+pier")
+        hit = page.locator(".hit", has_text=text)
+        expect(hit.locator(".meta")).to_contain_text("Noor")
+        moment = hit.locator("time")
+        assert "2026-05-01" in (moment.get_attribute("title") or "")
+        moment.hover()
+        expect(moment).to_have_attribute("title", re.compile("Saturday, May 2, 2026.*5:00:00.AM GMT.9"))
 
 
 def test_what_is_chosen_stays_chosen_by_its_memory_while_typing(window: Opener, served: Served) -> None:

@@ -61,6 +61,15 @@
     }
   });
 
+  // The moment behind "3 days ago", in the zone and the words of who looks; without this file it is in UTC.
+  document.addEventListener("pointerover", (event) => {
+    const time = event.target.closest?.("time[datetime]");
+    const at = time && new Date(time.dateTime);
+    if (at && !Number.isNaN(at.valueOf())) {
+      time.title = at.toLocaleString(document.documentElement.lang, { dateStyle: "full", timeStyle: "long" });
+    }
+  });
+
   // An address tells what is asked for and nothing else.
   one("#search")?.addEventListener("formdata", (event) => {
     for (const [name, value] of [...event.formData]) if (value === "") event.formData.delete(name);
