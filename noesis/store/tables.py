@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from typing import Any, TypeVar
 
@@ -35,6 +36,8 @@ T = TypeVar("T")
 Matches = tuple[list[RankingRow], npt.NDArray[np.float32]]
 
 _MANY_ROWS = 16
+_COUNTED_AT_ONCE = 8192
+"""All at once a hundred thousand rows take 20 MB for a few figures."""
 _PLACE = ("session_id", "source", "position")
 REFINE = 10
 """An index only picks the candidates; this many times the limit are scored exactly."""
@@ -187,8 +190,12 @@ class Table:
     async def tally(self, columns: Sequence[Column], condition: Condition) -> list[tuple[Any, ...]]:
         """How many rows fit by the values of some columns: the values, then the count."""
         names = [column.value for column in columns]
-        counted = (await self.select(names, condition)).group_by(names).aggregate([([], "count_all")])
-        return self._tuples(counted, [*names, "count_all"])
+        counted: Counter[tuple[Any, ...]] = Counter()
+        async for piece in self.pieces(names, condition, _COUNTED_AT_ONCE):
+            found = piece.group_by(names).aggregate([([], "count_all")])
+            for *values, count in self._tuples(found, [*names, "count_all"]):
+                counted[tuple(values)] += count
+        return [(*values, count) for values, count in counted.items()]
 
     async def nearest(
         self, vector: npt.NDArray[np.float32], condition: Condition, limit: int, *, exact: bool = False
