@@ -23,11 +23,12 @@ PROBLEMS_SHOWN = 20
 
 
 class Changed(msgspec.Struct, frozen=True, array_like=True):
-    """A file to read, and whether there is a note of it."""
+    """A file to read, whether there is a note of it, and whether it is only tried again, being as it was."""
 
     path: str
     stamp: Stamp
     is_known: bool
+    is_again: bool
 
 
 class Renamed(msgspec.Struct, frozen=True, array_like=True):
@@ -109,7 +110,8 @@ class _Comparison:
         if file is None and note is not None:
             self._missing.append(_Missing(note.path, note.stamp))
         elif file is not None and (note is None or note.stamp != file.stamp or self._is_due(note)):
-            self._changed.append(Changed(file.path, file.stamp, note is not None))
+            is_again = note is not None and note.stamp == file.stamp
+            self._changed.append(Changed(file.path, file.stamp, note is not None, is_again))
 
     def difference(self) -> Difference:
         changed, missing = self._changed, self._without_unseen()

@@ -142,13 +142,15 @@ class Scanning:
 def fresh(root: Root, found: Difference) -> Freshness:
     """The figures of one root."""
     renamed = sum(not each.is_changed for each in found.renamed)
-    since = min((each.stamp.modified_ns for each in found.changed), default=None)
+    # What failed and is tried again is told as failed: nobody is behind with a file that stays as it was.
+    news = sum(not each.is_again for each in found.changed)
+    since = min((each.stamp.modified_ns for each in found.changed if not each.is_again), default=None)
     return Freshness(
         root=root,
         available=True,
         on_disk=found.on_disk,
         indexed=found.indexed,
-        waiting=len(found.changed) + renamed,
+        waiting=news + renamed,
         gone=len(found.gone),
         refused=found.refused,
         failed=found.failed,

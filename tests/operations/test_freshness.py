@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from noesis.control import Control, sqlite_url
 from noesis.freshness import PROBLEMS_SHOWN, Difference, compare
+from noesis.scanning import fresh
 from noesis.sources.book import Book, Known, Stamp, State, files
 from noesis.sources.looking import SeenFile, Unseen, look, open_root
 from noesis.sources.packed import Packed
@@ -200,6 +201,18 @@ def test_the_first_problems_are_told_and_all_are_counted() -> None:
     assert (found.failed, found.refused, len(found.changed)) == (40, 20, 0)
     assert found.problems == tuple((path, "torn") for path in paths[:PROBLEMS_SHOWN])
     assert len(compare(seen, known, NOW + 1).changed) == 40
+
+
+def test_a_file_that_is_tried_again_failed_and_does_not_wait() -> None:
+    root = Root(key="r", kind="markdown", agent="alpha", path="/notes", label="notes", scanned_at=1)
+    failed = note("torn.md", 1, "failed", reason="torn", retry_at=NOW)
+    again = compare([SeenFile("torn.md", stamp(1))], [failed], NOW)
+    assert [(each.path, each.is_again) for each in again.changed] == [("torn.md", True)]
+    told = fresh(root, again)
+    assert (told.failed, told.waiting, told.waits_since) == (1, 0, None)
+    edited = fresh(root, compare([SeenFile("torn.md", stamp(1, size=11))], [failed], NOW))
+    assert (edited.failed, edited.waiting) == (1, 1)
+    assert edited.waits_since is not None
 
 
 def test_a_folder_that_was_replaced_by_a_file_during_the_look_is_not_taken_for_gone(tmp_path: Path) -> None:
