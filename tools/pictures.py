@@ -2,8 +2,9 @@
 
 usage: python -m tools.pictures [tour] [readme] [pages]
 
-`pages` takes every page as a whole, light and dark, into build/pictures, to be looked at: with all of LoCoMo
-in the store where NOESIS_BENCH_LOCOMO names its file, else with the conversations that ship.
+Those of the README show every page, light and dark, with all of LoCoMo in the store where NOESIS_BENCH_LOCOMO
+names its file, else with the conversations that ship.  `pages` takes them as a whole into build/pictures, to be
+looked at.
 """
 
 from __future__ import annotations
@@ -93,6 +94,12 @@ def take(page: Page, name: str, theme: Literal["light", "dark"] = "light") -> No
     page.screenshot(path=OUT / f"{name}.png")
 
 
+def take_both(page: Page, name: str) -> None:
+    """Save what the window shows, light and dark."""
+    take(page, name)
+    take(page, f"{name}-dark", "dark")
+
+
 def beside(data: Path, work: Callable[[Noesis], Awaitable[T]]) -> T:
     """Do something in the store of a running server, as a second process may."""
 
@@ -110,53 +117,57 @@ def walk(page: Page, url: str, data: Path) -> None:
     """Go through the pages as somebody would who starts."""
     key = beside(data, lambda noesis: noesis.admin.new_setup_secret())
     page.goto(f"{url}/setup?key={key}")
-    take(page, "setup")
+    take_both(page, "setup")
     for label in ("Password", "The same again"):
         page.get_by_label(label, exact=True).fill(PASSWORD)
     page.get_by_role("button", name="Set password").click()
     page.get_by_role("heading", name="First steps").wait_for()
-    take(page, "start")
+    take_both(page, "start")
     ids = beside(data, fill)
     # The first question loads the model; the picture shows what the second one takes.
     for question in ("warm+up", "nightly+backup"):
         page.goto(f"{url}/?q={question}")
     page.get_by_text("why?").first.click()
-    take(page, "search")
-    take(page, "search-dark", "dark")
+    take_both(page, "search")
     page.goto(f"{url}/memories/{ids['# Moving the NAS']}?view=rendered")
-    take(page, "memory")
+    take_both(page, "memory")
     notes = data.with_name("notes")
     notes.mkdir()
     (notes / "boats.md").write_text("# Boats\n\nThe heron lies in the north harbour until the spring.\n")
     (notes / "scan.md").write_bytes(b"\x1f\x8b not a text")
     beside(data, lambda noesis: flow_in(noesis, notes))
     page.goto(f"{url}/inbox")
-    take(page, "inbox")
+    take_both(page, "inbox")
     page.goto(f"{url}/sources")
     page.get_by_role("button", name="Look now").first.click()
     page.wait_for_timeout(_READ_WITHIN_MS)
     page.goto(f"{url}/sources")
-    take(page, "sources")
+    take_both(page, "sources")
 
 
 def oversee(page: Page, url: str, data: Path) -> None:
     """The pages that tell of everything, once there is something to tell."""
     beside(data, live)
+    beside(data, converse)
     page.goto(f"{url}/backups")
     page.get_by_role("button", name="Make a backup").first.click()
     page.wait_for_timeout(_READ_WITHIN_MS)
+    memory_id = beside(data, one_of_many)
     for name, path in (
         ("agent", "/agents/planner?prompt=how+many+backups+do+we+keep"),
         ("agents", "/agents"),
         ("stats", "/stats"),
         ("archive", "/archive"),
+        ("archive-next", "/archive/next"),
+        ("duplicates", "/inbox/duplicates"),
+        ("edit", f"/memories/{memory_id}/edit"),
+        ("docs", "/docs"),
         ("activity", "/activity"),
         ("backups", "/backups"),
         ("system", "/system"),
     ):
         page.goto(f"{url}{path}")
-        take(page, name)
-    take(page, "system-dark", "dark")
+        take_both(page, name)
 
 
 async def live(noesis: Noesis) -> None:
@@ -221,7 +232,6 @@ EVERY = (
 def every_page(page: Page, url: str, data: Path) -> None:
     """Each page as a whole in both themes, over as many memories as there are to be had."""
     walk(page, url, data)
-    beside(data, converse)
     oversee(page, url, data)
     memory_id = beside(data, one_of_many)
     for path in EVERY:
@@ -263,7 +273,7 @@ def main() -> None:
         for name in sys.argv[1:] or ("tour", "readme"):
             data = Path(directory) / name / "data"
             data.mkdir(parents=True)
-            page = browser.new_page(viewport=SIZE, device_scale_factor=2)
+            page = browser.new_page(viewport=SIZE, device_scale_factor=1.5)
             with process("up", data, NOESIS_EMBEDDER="local") as server:
                 parts[name](page, server.url, data)
         browser.close()
