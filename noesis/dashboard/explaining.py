@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from noesis.dashboard.translation import _, gettext_noop, number, pgettext
+from noesis.dashboard.translation import _, gettext_noop, number
+from noesis.dashboard.words import score_part_words
 from noesis.memory import Explanation
 
 
@@ -27,24 +28,6 @@ _SEEN = {
     "own agent": gettext_noop("whether the asking agent wrote it"),
     "start": gettext_noop("where every memory starts"),
 }
-
-
-def _name(part: str) -> str:
-    """What was looked at."""
-    words = {
-        "meaning": pgettext("part of a score", "meaning"),
-        "words": pgettext("part of a score", "words"),
-        "both": pgettext("part of a score", "both"),
-        "neighbours": pgettext("part of a score", "neighbours"),
-        "session": pgettext("part of a score", "session"),
-        "speaker": pgettext("part of a score", "speaker"),
-        "form": pgettext("part of a score", "form"),
-        "priority": pgettext("part of a score", "priority"),
-        "recency": pgettext("part of a score", "recency"),
-        "own agent": pgettext("part of a score", "own agent"),
-        "start": pgettext("part of a score", "start"),
-    }
-    return words.get(part, part)
 
 
 def parts(explanation: Explanation) -> tuple[Part, ...]:
@@ -80,11 +63,11 @@ def notes(explanation: Explanation) -> tuple[str, ...]:
 
 def _line(name: str, value: float) -> Part:
     seen = _SEEN.get(name)
-    return Part(_name(name), "" if seen is None else _(seen), _signed(value))
+    return Part(score_part_words(name), "" if seen is None else _(seen), _signed(value))
 
 
 def _leg(name: str, rank: int | None, score: float | None, measure: str, added: dict[str, float]) -> Part:
-    return Part(_name(name), _seen(rank, score, measure), _signed(added.pop(name, 0.0)))
+    return Part(score_part_words(name), _seen(rank, score, measure), _signed(added.pop(name, 0.0)))
 
 
 def _seen(rank: int | None, score: float | None, measure: str) -> str:

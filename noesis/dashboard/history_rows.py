@@ -8,8 +8,8 @@ import msgspec
 
 from noesis.dashboard import times
 from noesis.dashboard.presenters import Moment, moment
-from noesis.dashboard.translation import _, gettext_noop, listed, pgettext
-from noesis.dashboard.words import actor_words, kind_words
+from noesis.dashboard.translation import _, gettext_noop, listed
+from noesis.dashboard.words import actor_words, field_words, kind_words
 from noesis.events import Changed, Event, EventKind, Value
 from noesis.memory import NEVER
 
@@ -26,21 +26,6 @@ _DONE = {
     EventKind.MERGED: gettext_noop("Merged into another"),
     EventKind.PURGED: gettext_noop("Removed for good"),
 }
-
-
-def _name(field: str) -> str:
-    """A field of a memory."""
-    words = {
-        "text": pgettext("field of a memory", "text"),
-        "memory_type": pgettext("field of a memory", "type"),
-        "expires_at": pgettext("field of a memory", "expires"),
-        "session_id": pgettext("field of a memory", "session"),
-        "created_at": pgettext("field of a memory", "created"),
-        "priority": pgettext("field of a memory", "priority"),
-        "tags": pgettext("field of a memory", "tags"),
-        "source": pgettext("field of a memory", "source"),
-    }
-    return words.get(field, field)
 
 
 _TIMES = ("expires_at", "created_at")
@@ -71,7 +56,7 @@ def history_rows(events: Sequence[Event], now_ms: int) -> list[HistoryRow]:
 
 
 def _words(changed: Changed) -> str:
-    name = _name(changed.field)
+    name = field_words(changed.field)
     if changed.field == "text":
         return name
     old, new = _value(changed.field, changed.old), _value(changed.field, changed.new)
