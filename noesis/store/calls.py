@@ -69,16 +69,12 @@ def told(table: str) -> Iterator[None]:
 
 async def reading(call: Callable[[], Awaitable[T]], table: str) -> T:
     """Run a read of a table; once more when an optimisation removed the version under it.  Raises StoreError."""
-    try:
-        return await call()
-    except RuntimeError as error:
-        if "not found" not in str(error).lower():
-            raise unreadable(table, error) from error
-    except BaseException as error:
-        if not is_fault(error):
-            raise
-        raise unreadable(table, error) from error
     with told(table):
+        try:
+            return await call()
+        except RuntimeError as error:
+            if "not found" not in str(error).lower():
+                raise
         return await call()
 
 
