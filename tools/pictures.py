@@ -1,10 +1,9 @@
 """Takes the pictures of the documentation: a real server, a few invented memories, real Chromium.
 
-usage: python -m tools.pictures [tour] [readme] [pages]
+usage: python -m tools.pictures [tour] [readme]
 
-Those of the README show every page, light and dark, with all of LoCoMo in the store where NOESIS_BENCH_LOCOMO
-names its file, else with the conversations that ship.  `pages` takes them as a whole into build/pictures, to be
-looked at.
+Those of the README show the pages light and dark, with all of LoCoMo in the store where NOESIS_BENCH_LOCOMO
+names its file, else with the conversations that ship.
 """
 
 from __future__ import annotations
@@ -35,9 +34,7 @@ from tests.servers import process
 
 T = TypeVar("T")
 
-ROOT = Path(__file__).resolve().parents[1]
-OUT = ROOT / "docs" / "pictures"
-LOOK = ROOT / "build" / "pictures"
+OUT = Path(__file__).resolve().parents[1] / "docs" / "pictures"
 SIZE: ViewportSize = {"width": 1100, "height": 640}
 _READ_WITHIN_MS = 12_000
 _AT_ONCE = 200
@@ -221,30 +218,6 @@ def everything(page: Page, url: str, data: Path) -> None:
     oversee(page, url, data)
 
 
-EVERY = (
-    "/", "/?q=when+did+they+go+to+the+beach", "/?q=zzzz&agent=nobody", "/memories/{id}",
-    "/memories/{id}?view=rendered&why=what+is+planned", "/memories/{id}/edit", "/memories/{id}/delete", "/archive",
-    "/archive/next", "/inbox", "/inbox/duplicates", "/sources", "/agents", "/agents/planner?prompt=what+is+planned",
-    "/stats", "/activity", "/backups", "/system", "/start", "/docs",
-)  # fmt: skip
-
-
-def every_page(page: Page, url: str, data: Path) -> None:
-    """Each page as a whole in both themes, over as many memories as there are to be had."""
-    walk(page, url, data)
-    oversee(page, url, data)
-    memory_id = beside(data, one_of_many)
-    for path in EVERY:
-        page.goto(url + path.replace("{id}", memory_id))
-        for theme in ("light", "dark"):
-            page.emulate_media(color_scheme=theme)
-            name = (
-                "".join(sign if sign.isalnum() else "-" for sign in path.partition("&")[0]).strip("-")
-                or "home"
-            )
-            page.screenshot(path=LOOK / f"{name}-{theme}.png", full_page=True)
-
-
 async def converse(noesis: Noesis) -> None:
     """LoCoMo's talks, or those that ship, each as the memory of an agent of its own."""
     path = locomo.find(os.environ)
@@ -264,13 +237,12 @@ async def one_of_many(noesis: Noesis) -> str:
 
 
 def main() -> None:
-    """Take those that are asked for, or those of the documentation."""
-    parts = {"tour": tour, "readme": everything, "pages": every_page}
-    LOOK.mkdir(parents=True, exist_ok=True)
+    """Take those that are asked for, or all."""
+    parts = {"tour": tour, "readme": everything}
     OUT.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as directory, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        for name in sys.argv[1:] or ("tour", "readme"):
+        for name in sys.argv[1:] or parts:
             data = Path(directory) / name / "data"
             data.mkdir(parents=True)
             page = browser.new_page(viewport=SIZE, device_scale_factor=1.5)
