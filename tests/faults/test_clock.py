@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import time
 from collections.abc import Iterator
+from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from tests.servers import Process, headers, process, token_for
 pytestmark = pytest.mark.integration
 
 JOB_WITHIN_S = 30.0
+STEP_WITHIN_S = 30.0
 READ_EVERY_S = 1
 LIBRARIES = sorted(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"))
 
@@ -24,15 +27,11 @@ class SteppingClock:
 
     def __init__(self, file: Path) -> None:
         self._file = file
-        self._write("+0")
+        self.step(0)
 
-    def step(self, offset: str) -> None:
-        """Set the clock off by this much, such as `+10y`, from now on."""
-        self._write(offset)
-        time.sleep(READ_EVERY_S + 0.1)
-
-    def _write(self, offset: str) -> None:
-        self._file.write_text(f"{offset}\n")
+    def step(self, days: int) -> None:
+        """Set the clock off by so many days; a process sees it within two seconds."""
+        self._file.write_text(f"{days:+d}d\n")
 
     @property
     def environment(self) -> dict[str, str]:
@@ -55,6 +54,17 @@ class Client:
         reply = self._http.request(method, f"/api/v1{address}", **options)
         assert reply.is_success, reply.text
         return reply.json()
+
+    def sees_clock_off_by(self, days: int) -> None:
+        """Wait until the process's own clock, as it stands in the head of its answers, is off by so much."""
+        deadline = time.monotonic() + STEP_WITHIN_S
+        expected = dt.datetime.now(dt.UTC) + dt.timedelta(days=days)
+        while abs(self._time() - expected) > dt.timedelta(hours=1):
+            assert time.monotonic() < deadline, f"the process did not see its clock step by {days} days"
+            time.sleep(0.1)
+
+    def _time(self) -> dt.datetime:
+        return parsedate_to_datetime(self._http.get("/health").headers["Date"])
 
     def index(self, text: str, **options: Any) -> None:
         self.call("POST", "/memories", json={"text": text, **options})
@@ -99,14 +109,16 @@ def test_a_step_of_the_clock_while_it_runs_archives_nothing(client: Client, cloc
     for text in texts:
         client.index(text)
     client.clean()
-    for step, still_found in (("+10y", set[str]()), ("-2d", texts)):
-        clock.step(step)
+    for days, still_found in ((3650, set[str]()), (-2, texts)):
+        clock.step(days)
+        client.sees_clock_off_by(days)
         client.clean()
         assert "clock" in client.cleanup_health()
         assert client.found() == still_found, "what has expired is in no answer"
         assert client.found("only") == set(), "nor is it archived by a clock that nobody vouched for"
     client.index("badger of the wrong time")
-    clock.step("+0")
+    clock.step(0)
+    client.sees_clock_off_by(0)
     client.clean()
     assert client.found() == texts | {"badger of the wrong time"}
     assert client.found("only") == set()
