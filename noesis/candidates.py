@@ -11,10 +11,11 @@ from typing import TypeVar
 import msgspec
 
 from noesis.embedding.base import Vector
+from noesis.living import Meant
 from noesis.memory import Mode
 from noesis.ranking.passages import Passage, facts_of
 from noesis.rows import keyword_prefix
-from noesis.store import Column, Condition, RankingRow, Table
+from noesis.store import Column, Condition, FoundRow, RankingRow, Table
 from noesis.store.filters import at_least, at_most, either, one_of
 from noesis.text.terms import terms
 
@@ -71,44 +72,44 @@ class Stopwatch:
 
 
 async def from_legs(
-    table: Table,
-    condition: Condition,
-    text: str,
-    vector: asyncio.Task[Vector | None],
-    mode: Mode,
-    watch: Stopwatch,
+    meant: Meant, text: str, vector: asyncio.Task[Vector | None], mode: Mode, watch: Stopwatch
 ) -> list[Candidate]:
     """What the legs of a mode bring from one table.  Raises StoreError, and what the vector's task raises."""
+    table = meant.table
     found: dict[str, Candidate] = {}
 
     async def by_meaning() -> None:
         query = await vector
         if query is None:
             return
-        rows, _ = await watch.of(table.nearest(query, condition, FETCHED))
-        for rank, row in enumerate(rows, 1):
+
+        async def ask(condition: Condition) -> Sequence[FoundRow]:
+            return (await table.nearest(query, condition, FETCHED))[0]
+
+        for rank, row in enumerate(await watch.of(meant.best(ask)), 1):
             found.setdefault(row.id, Candidate(row, table)).vector_rank = rank
 
     async def by_words() -> None:
         if mode is Mode.VECTOR:
             return
-        rows, _ = await watch.of(table.matching(text, condition, FETCHED))
-        for rank, row in enumerate(rows, 1):
+
+        async def ask(condition: Condition) -> Sequence[FoundRow]:
+            return (await table.matching(text, condition, FETCHED))[0]
+
+        for rank, row in enumerate(await watch.of(meant.best(ask)), 1):
             found.setdefault(row.id, Candidate(row, table)).keyword_rank = rank
 
     await asyncio.gather(by_meaning(), by_words())
     return list(found.values())
 
 
-async def beside(
-    table: Table, condition: Condition, best: Sequence[Candidate], watch: Stopwatch
-) -> list[Candidate]:
+async def beside(meant: Meant, best: Sequence[Candidate], watch: Stopwatch) -> list[Candidate]:
     """The rows that stand next to the best candidates in their session, source or memory."""
     around = _around(best)
     if not around.places:
         return []
-    rows = await watch.of(table.rows_at(condition & _taking(around), around.places))
-    return [Candidate(row, table) for row in rows if around.holds(row)]
+    rows = await watch.of(meant.table.rows_at(meant.fits & _taking(around), around.places))
+    return [Candidate(row, meant.table) for row in rows if around.holds(row) and meant.holds(row)]
 
 
 class _Around(msgspec.Struct, frozen=True):

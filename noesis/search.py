@@ -15,7 +15,6 @@ from noesis.browsing import (
     archived_condition,
     check_limit,
     filter_condition,
-    live_condition,
 )
 from noesis.candidates import (
     NEIGHBOURS_OF,
@@ -28,6 +27,7 @@ from noesis.candidates import (
 )
 from noesis.embedding.base import EmbedderIdentity, Vector
 from noesis.errors import EmbedderError, InvalidInput, TooLarge
+from noesis.living import Expired, Meant
 from noesis.memory import (
     MAX_QUERY_CHARS,
     ArchiveUse,
@@ -115,6 +115,7 @@ class Search:
         self._now_ms = now_ms
         self._fusion = fusion
         self._superseding = superseding
+        self._expired = Expired()
 
     async def search(self, scope: Scope, query: SearchQuery) -> SearchResult:
         """The memories that answer the query, best first.
@@ -160,7 +161,7 @@ class Search:
 
     def _run(self, scope: Scope, query: SearchQuery) -> _Run:
         whose = agent_condition(scope.readable(cross_agent=query.cross_agent, agent=query.agent))
-        return _Run(self._store, self._vectors, self._words, query, whose, self._now_ms())
+        return _Run(self._store, self._vectors, self._words, query, whose, self._now_ms(), self._expired)
 
     async def _hits(self, scope: Scope, query: SearchQuery, run: _Run) -> tuple[list[SearchHit], int]:
         """The hits, and how many more there were that are gone by now."""
@@ -208,6 +209,7 @@ class _Run:
         query: SearchQuery,
         whose: Condition,
         now_ms: int,
+        expired: Expired,
     ) -> None:
         self._store = store
         self._vectors = vectors
@@ -217,6 +219,7 @@ class _Run:
         self._whose = whose
         self._fits = whose & filter_condition(query.filter)
         self._now_ms = now_ms
+        self._expired = expired
         self._started = time.perf_counter()
         self._embedding_s = 0.0
         self._watch = Stopwatch()
@@ -247,15 +250,16 @@ class _Run:
         for table in (self._store.archive, self._store.active):
             ids = {candidate.row.parent_id for candidate in candidates if candidate.table is table}
             if ids:
-                whole = self._condition(table) & one_of(Column.PARENT_ID, sorted(ids))
+                whole = self._meant(table).condition & one_of(Column.PARENT_ID, sorted(ids))
                 rows = by_memory(await self._watch.of(table.rows(whole, vectors=False)))
                 found |= {memory_id: to_memory(chunks) for memory_id, chunks in rows.items()}
         return found
 
-    def _condition(self, table: Table) -> Condition:
+    def _meant(self, table: Table) -> Meant:
         """Which rows of a table the query means."""
-        visible = archived_condition() if table is self._store.archive else live_condition(self._now_ms)
-        return visible & self._fits
+        if table is self._store.archive:
+            return Meant(table, archived_condition() & self._fits, None, self._expired)
+        return Meant(table, self._fits, self._now_ms, self._expired)
 
     async def _embed(self) -> Vector | None:
         if self._query.mode is Mode.KEYWORD:
@@ -281,12 +285,12 @@ class _Run:
         return [item for item in found if item.row.parent_id not in active]
 
     async def _of_table(self, table: Table, vector: asyncio.Task[Vector | None]) -> list[Candidate]:
-        condition = self._condition(table)
-        found = await from_legs(table, condition, self._text, vector, self._query.mode, self._watch)
+        meant = self._meant(table)
+        found = await from_legs(meant, self._text, vector, self._query.mode, self._watch)
         if self._query.mode is not Mode.HYBRID or not found:
             return found
         best = sorted(found, key=lambda candidate: -candidate.promise)[:NEIGHBOURS_OF]
-        near = await beside(table, condition, best, self._watch)
+        near = await beside(meant, best, self._watch)
         return merged(found, near)
 
     async def _pool(self, found: Sequence[Candidate], vector: Vector | None) -> Pool:

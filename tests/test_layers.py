@@ -84,6 +84,7 @@ LAYERS: dict[str, set[str]] = {
         "indexing",
         "latencies",
         "lifetimes",
+        "living",
         "metrics",
         "mirroring",
         "purging",

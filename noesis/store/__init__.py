@@ -5,7 +5,7 @@ import noesis.store.memory_limits  # noqa: F401 - both before anything that impo
 from noesis.store.filters import Column, Condition
 from noesis.store.pinned import Pinned
 from noesis.store.recovery import Dropped
-from noesis.store.schema import RankingRow, Row
+from noesis.store.schema import FoundRow, RankingRow, Row
 from noesis.store.store import Store
 from noesis.store.tables import Table
 from noesis.store.vector_index import IndexPolicy
@@ -16,6 +16,7 @@ __all__ = [
     "Column",
     "Condition",
     "Dropped",
+    "FoundRow",
     "IndexPolicy",
     "Pinned",
     "RankingRow",

@@ -35,6 +35,12 @@ class RankingRow(msgspec.Struct):
     vector: npt.NDArray[np.float32] | None = None
 
 
+class FoundRow(RankingRow, kw_only=True):
+    """A row as a search reads it: what ranking reads, and when it expires (ms since 1970)."""
+
+    expires_at: int
+
+
 class Row(RankingRow, kw_only=True):
     """One chunk of a memory as it is stored.
 
@@ -115,6 +121,9 @@ VALUE_COLUMNS = tuple(name for name in COLUMNS if name != "row_hash")
 RANKING_COLUMNS = tuple(name for name in RankingRow.__struct_fields__ if name != "vector")
 """The stored columns of a `RankingRow`, without its vector."""
 
+FOUND_COLUMNS = (*RANKING_COLUMNS, "expires_at")
+"""What is selected for a `FoundRow`, without its vector."""
+
 
 def new_schema() -> pa.Schema:
     """The schema of a table that has not met an embedder yet."""
@@ -167,10 +176,14 @@ def from_arrow(table: pa.Table) -> list[Row]:
     ]
 
 
-def ranking_rows(table: pa.Table) -> list[RankingRow]:
-    """The rows of a result that holds the columns ranking reads."""
+def found_rows(table: pa.Table) -> list[FoundRow]:
+    """The rows of a result that holds the columns a search reads."""
     values = [table.column(name).to_pylist() for name in RANKING_COLUMNS]
-    return [RankingRow(*row) for row in zip(*values, vectors_of(table), strict=True)]
+    expiries = table.column("expires_at").to_pylist()
+    return [
+        FoundRow(*row, expires_at=expires_at)
+        for *row, expires_at in zip(*values, vectors_of(table), expiries, strict=True)
+    ]
 
 
 def vectors_of(table: pa.Table) -> list[npt.NDArray[np.float32] | None]:

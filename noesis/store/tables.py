@@ -18,14 +18,14 @@ from noesis.store.calls import not_as_written, reading, told, writing
 from noesis.store.filters import EVERYTHING, Column, Condition, one_of
 from noesis.store.schema import (
     COLUMNS,
-    RANKING_COLUMNS,
-    RankingRow,
+    FOUND_COLUMNS,
+    FoundRow,
     Row,
     damaged,
     dimension_of,
+    found_rows,
     from_arrow,
     new_schema,
-    ranking_rows,
     row_hash,
     to_arrow,
     vector_field,
@@ -33,7 +33,7 @@ from noesis.store.schema import (
 from noesis.text.stop_words import STOP_WORDS
 
 T = TypeVar("T")
-Matches = tuple[list[RankingRow], npt.NDArray[np.float32]]
+Matches = tuple[list[FoundRow], npt.NDArray[np.float32]]
 
 _MANY_ROWS = 16
 _COUNTED_AT_ONCE = 8192
@@ -135,13 +135,13 @@ class Table:
 
     async def rows_at(
         self, condition: Condition, places: Collection[tuple[str | None, str | None, int | None]]
-    ) -> list[RankingRow]:
+    ) -> list[FoundRow]:
         """The rows that fit and stand at one of these places: session, source, position."""
-        found = await self.select(await self._columns(RANKING_COLUMNS), condition)
+        found = await self.select(await self._columns(FOUND_COLUMNS), condition)
         with told(self.name):
             keys = zip(*(found.column(name).to_pylist() for name in _PLACE), strict=True)
             kept = [index for index, key in enumerate(keys) if key in places]
-            return ranking_rows(found.take(kept))
+            return found_rows(found.take(kept))
 
     async def select(
         self, columns: Sequence[str], condition: Condition, limit: int | None = None
@@ -207,7 +207,7 @@ class Table:
         """
         if await self.dimension() != len(vector):
             return [], np.zeros(0, dtype=np.float32)
-        columns = await self._columns(RANKING_COLUMNS)
+        columns = await self._columns(FOUND_COLUMNS)
 
         async def run() -> pa.Table:
             query = self._table.query().nearest_to(vector).distance_type("cosine")
@@ -225,16 +225,16 @@ class Table:
         found = await self._read(run)
         with told(self.name):
             distances = found.column("_distance").to_numpy(zero_copy_only=False)
-            return ranking_rows(found), (1 - distances).astype(np.float32)
+            return found_rows(found), (1 - distances).astype(np.float32)
 
     async def matching(self, text: str, condition: Condition, limit: int) -> Matches:
         """The rows whose words fit best, and their BM25 scores, best first."""
         if not text.strip():
             return [], np.zeros(0, dtype=np.float32)
-        found = await self._by_words(text, condition, limit, await self._columns(RANKING_COLUMNS))
+        found = await self._by_words(text, condition, limit, await self._columns(FOUND_COLUMNS))
         with told(self.name):
             scores = found.column("_score").to_numpy(zero_copy_only=False)
-            return ranking_rows(found), scores.astype(np.float32)
+            return found_rows(found), scores.astype(np.float32)
 
     async def _by_words(
         self, text: str, condition: Condition, limit: int, columns: Sequence[str]
