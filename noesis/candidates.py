@@ -39,7 +39,7 @@ _CHUNKS_AROUND = 1
 class Candidate(msgspec.Struct):
     """One row, where it lies, and how it came in: by the vector leg, the keyword leg, both, or as a neighbour."""
 
-    row: RankingRow
+    row: FoundRow
     table: Table
     vector_rank: int | None = None
     keyword_rank: int | None = None

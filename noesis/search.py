@@ -49,7 +49,7 @@ from noesis.ranking.pool import Pool, stretch
 from noesis.ranking.succession import below_successors
 from noesis.rows import by_memory, to_memory
 from noesis.settings import Settings
-from noesis.store import Column, Condition, Table
+from noesis.store import Column, Condition, FoundRow, Table
 from noesis.store.filters import one_of
 from noesis.superseding import Superseding
 from noesis.text.normalise import clean_text, is_blank
@@ -248,12 +248,19 @@ class _Run:
         """The whole memories of these candidates by id, without those that are gone by now."""
         found: dict[str, Memory] = {}
         for table in (self._store.archive, self._store.active):
-            ids = {candidate.row.parent_id for candidate in candidates if candidate.table is table}
-            if ids:
-                whole = self._meant(table).condition & one_of(Column.PARENT_ID, sorted(ids))
-                rows = by_memory(await self._watch.of(table.rows(whole, vectors=False)))
-                found |= {memory_id: to_memory(chunks) for memory_id, chunks in rows.items()}
+            rows = [candidate.row for candidate in candidates if candidate.table is table]
+            if rows:
+                found |= await self._watch.of(self._whole(table, rows))
         return found
+
+    async def _whole(self, table: Table, found: Sequence[FoundRow]) -> dict[str, Memory]:
+        """The memories of these rows by id; a row that is a whole memory is taken from where it was read."""
+        rows = await table.whole([row for row in found if row.chunks == 1])
+        missing = {row.parent_id for row in found} - {row.parent_id for row in rows}
+        if missing:
+            condition = self._meant(table).condition & one_of(Column.PARENT_ID, sorted(missing))
+            rows += await table.rows(condition, vectors=False)
+        return {memory_id: to_memory(chunks) for memory_id, chunks in by_memory(rows).items()}
 
     def _meant(self, table: Table) -> Meant:
         """Which rows of a table the query means."""

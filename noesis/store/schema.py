@@ -36,9 +36,14 @@ class RankingRow(msgspec.Struct):
 
 
 class FoundRow(RankingRow, kw_only=True):
-    """A row as a search reads it: what ranking reads, and when it expires (ms since 1970)."""
+    """A row as a search reads it: what ranking reads, when it expires (ms since 1970), and where it lies.
+
+    An address (Lance's row id: fragment and place in it) is given once: a row that is written anew, or moved
+    by an optimisation, gets another, and nothing lies at the old one.
+    """
 
     expires_at: int
+    address: int
 
 
 class Row(RankingRow, kw_only=True):
@@ -121,8 +126,13 @@ VALUE_COLUMNS = tuple(name for name in COLUMNS if name != "row_hash")
 RANKING_COLUMNS = tuple(name for name in RankingRow.__struct_fields__ if name != "vector")
 """The stored columns of a `RankingRow`, without its vector."""
 
-FOUND_COLUMNS = (*RANKING_COLUMNS, "expires_at")
+ADDRESS = "_rowid"
+
+FOUND_COLUMNS = (*RANKING_COLUMNS, "expires_at", ADDRESS)
 """What is selected for a `FoundRow`, without its vector."""
+
+OTHER_COLUMNS = tuple(name for name in COLUMNS if name not in FOUND_COLUMNS)
+"""The stored columns that a `FoundRow` lacks."""
 
 
 def new_schema() -> pa.Schema:
@@ -179,11 +189,26 @@ def from_arrow(table: pa.Table) -> list[Row]:
 def found_rows(table: pa.Table) -> list[FoundRow]:
     """The rows of a result that holds the columns a search reads."""
     values = [table.column(name).to_pylist() for name in RANKING_COLUMNS]
-    expiries = table.column("expires_at").to_pylist()
+    expiries, addresses = table.column("expires_at").to_pylist(), table.column(ADDRESS).to_pylist()
     return [
-        FoundRow(*row, expires_at=expires_at)
-        for *row, expires_at in zip(*values, vectors_of(table), expiries, strict=True)
+        FoundRow(*row, expires_at=expires_at, address=address)
+        for *row, expires_at, address in zip(*values, vectors_of(table), expiries, addresses, strict=True)
     ]
+
+
+def completed(found: Sequence[FoundRow], others: pa.Table) -> list[Row]:
+    """The whole rows of `found` of which `others` holds the other columns, but for those that do not fit."""
+    known = {row.address: row for row in found}
+    whole: list[Row] = []
+    for values in others.to_pylist():
+        row, stored = known[values.pop(ADDRESS)], values.pop("row_hash")
+        whole.append(Row(**values, **{name: getattr(row, name) for name in _KNOWN}))
+        if row_hash(whole[-1]) != stored:
+            whole.pop()
+    return whole
+
+
+_KNOWN = (*RANKING_COLUMNS, "vector", "expires_at")
 
 
 def vectors_of(table: pa.Table) -> list[npt.NDArray[np.float32] | None]:

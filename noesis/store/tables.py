@@ -17,10 +17,13 @@ from lancedb.index import FTS, Bitmap, BTree, LabelList
 from noesis.store.calls import not_as_written, reading, told, writing
 from noesis.store.filters import EVERYTHING, Column, Condition, one_of
 from noesis.store.schema import (
+    ADDRESS,
     COLUMNS,
     FOUND_COLUMNS,
+    OTHER_COLUMNS,
     FoundRow,
     Row,
+    completed,
     damaged,
     dimension_of,
     found_rows,
@@ -158,6 +161,25 @@ class Table:
 
         await self.follow()
         return await self._read(run)
+
+    async def take(self, columns: Sequence[str], addresses: Sequence[int]) -> pa.Table:
+        """Some columns of the rows at these addresses, of those that are still there, in no order."""
+        await self.follow()
+        return await self._read(lambda: self._table.take_row_ids([*addresses]).select([*columns]).to_arrow())
+
+    async def whole(self, found: Sequence[FoundRow]) -> list[Row]:
+        """The rows that a search found with the rest of their columns, without their vectors, in no order.
+
+        Left out is one that is not there any more, or not what was stored: `rows` says what became of it.
+        """
+        if not found:
+            return []
+        others = await self.take([*OTHER_COLUMNS, ADDRESS], [row.address for row in found])
+        with told(self.name):
+            rows = completed(found, others)
+        for row in rows:
+            row.vector = None
+        return rows
 
     async def values(
         self, columns: Sequence[Column], condition: Condition, limit: int | None = None
