@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from noesis.text.cues import asks, asks_for_number, asks_for_time, names_number, names_time, self_words
 from noesis.text.dates import Dates, dates_named
-from noesis.text.terms import terms, tokens
+from noesis.text.terms import terms, terms_of, tokens
 
 Vector = npt.NDArray[np.float32]
 
@@ -68,7 +68,7 @@ def facts_of(text: str) -> TextFacts:
     """Read a text."""
     words = tokens(text)
     return TextFacts(
-        terms=tuple(terms(text)),
+        terms=tuple(terms_of(words)),
         words=len(words),
         self_words=self_words(words),
         asks=asks(text),

@@ -60,6 +60,11 @@ _ASKS_NUMBER = re2.compile(
 _QUESTION_MARKS = frozenset("?？؟")
 
 
+def _holds(pattern, text: str) -> bool:
+    # Of bytes re2 gives the place as it is; in a string it would count the characters before it.
+    return pattern.search(text.encode()) is not None
+
+
 def asks(text: str) -> bool:
     """Whether the text holds a question."""
     return not _QUESTION_MARKS.isdisjoint(text)
@@ -67,24 +72,24 @@ def asks(text: str) -> bool:
 
 def names_time(text: str) -> bool:
     """Whether the text speaks of a time: a day, a month, a year, "last", "ago"."""
-    return _TIME.search(text) is not None
+    return _holds(_TIME, text)
 
 
 def names_number(text: str) -> bool:
     """Whether the text holds a number, in digits or in words."""
-    return _NUMBER.search(text) is not None
+    return _holds(_NUMBER, text)
 
 
 def self_words(words: Iterable[str]) -> int:
     """How many of the folded words of a text stand for who says it: "I", "my", "we"."""
-    return sum(word in _SELF for word in words)
+    return sum(map(_SELF.__contains__, words))
 
 
 def asks_for_time(question: str) -> bool:
     """Whether a question asks when something was."""
-    return _ASKS_TIME.search(question) is not None
+    return _holds(_ASKS_TIME, question)
 
 
 def asks_for_number(question: str) -> bool:
     """Whether a question asks how much or how many."""
-    return _ASKS_NUMBER.search(question) is not None
+    return _holds(_ASKS_NUMBER, question)
