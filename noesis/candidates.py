@@ -14,7 +14,7 @@ from noesis.embedding.base import Vector
 from noesis.living import Meant
 from noesis.memory import Mode
 from noesis.ranking.passages import Passage, facts_of
-from noesis.rows import keyword_prefix
+from noesis.rows import keyword_date, keyword_speaker
 from noesis.store import Column, Condition, FoundRow, RankingRow, Table
 from noesis.store.filters import at_least, at_most, either, one_of
 from noesis.text.terms import terms
@@ -184,16 +184,22 @@ def passage_of(row: RankingRow) -> Passage:
         author=row.author,
         created_at=row.created_at,
         priority=row.priority,
-        keyword=_prefix_terms(row.created_at // _DAY_MS, row.author, row.source) + facts.terms,
+        keyword=_date_terms(row.created_at // _DAY_MS) + _speaker_terms(row.author, row.source) + facts.terms,
         text=facts,
         vector=row.vector,
     )
 
 
+# The date and the speaker, which the index reads before the text: apart there are few of each.
 @functools.lru_cache(maxsize=2048)
-def _prefix_terms(day: int, author: str | None, source: str | None) -> tuple[str, ...]:
-    """The terms of the date (in days since 1970) and the speaker, which the index reads before the text."""
-    return tuple(terms(keyword_prefix(day * _DAY_MS, author, source)))
+def _date_terms(day: int) -> tuple[str, ...]:
+    """The terms of a date (in days since 1970)."""
+    return tuple(terms(keyword_date(day * _DAY_MS)))
+
+
+@functools.lru_cache(maxsize=2048)
+def _speaker_terms(author: str | None, source: str | None) -> tuple[str, ...]:
+    return tuple(terms(keyword_speaker(author, source)))
 
 
 def _thread(row: RankingRow) -> tuple[str | None, tuple[int, int] | None]:

@@ -112,9 +112,19 @@ def keyword_text(memory: Memory, text: str) -> str:
 
 def keyword_prefix(created_at: int, author: str | None, source: str | None) -> str:
     """What stands before the text in what the keyword index reads."""
+    return keyword_date(created_at) + keyword_speaker(author, source)
+
+
+def keyword_date(created_at: int) -> str:
+    """The day (of a time in ms since 1970) as the keyword index reads it."""
     day = to_datetime(created_at)
+    return f"[{day.day} {day:%B %Y}] "
+
+
+def keyword_speaker(author: str | None, source: str | None) -> str:
+    """The speaker, or else the source's name, as the keyword index reads it."""
     who = author or (PurePosixPath(source).stem if source else "")
-    return f"[{day.day} {day:%B %Y}] {who + ': ' if who else ''}"
+    return who and f"{who}: "
 
 
 def vector_text(row: Row) -> str:

@@ -60,7 +60,7 @@ _ASKS_NUMBER = re2.compile(
 _QUESTION_MARKS = frozenset("?？؟")
 
 
-def _holds(pattern, text: str) -> bool:
+def _holds(pattern: re2._Regexp, text: str) -> bool:
     # Of bytes re2 gives the place as it is; in a string it would count the characters before it.
     return pattern.search(text.encode()) is not None
 
