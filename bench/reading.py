@@ -15,17 +15,17 @@ import pyarrow as pa
 
 from bench.seeding import AGENT
 from bench.server import Connection, Server
-from noesis.browsing import agent_condition, live_condition
+from noesis.browsing import agent_condition
 from noesis.candidates import FETCHED
 from noesis.memory import Scope, SearchQuery
 from noesis.ranking.metrics import p50_p95
 from noesis.runtime import Noesis
 from noesis.store import Condition, Table
-from noesis.store.schema import RANKING_COLUMNS
+from noesis.store.schema import FOUND_COLUMNS
 from noesis.store.tables import REFINE
 
-Selection = tuple[list[str], str]
-"""The columns and the condition of a read."""
+Read = tuple[list[str], str | list[int]]
+"""The columns of a read, and which rows: those that fit a condition, or those at these addresses."""
 
 _ROUNDS_PER_CLIENT = 4
 
@@ -79,27 +79,31 @@ class Asker(Protocol):
 
 
 class Direct:
-    """LanceDB and the embedder without the product: what one hybrid search calls."""
+    """LanceDB and the embedder without the product: what one hybrid search calls.
+
+    The legs are asked as a search asks them while nothing has expired: the sample's memories never do.
+    """
 
     def __init__(self, noesis: Noesis) -> None:
         self._noesis = noesis
-        self._columns = [*RANKING_COLUMNS, "vector"]
-        self._follow_ups: dict[str, list[Selection]] = {}
+        self._columns = [*FOUND_COLUMNS, "vector"]
+        self._follow_ups: dict[str, list[Read]] = {}
 
     async def prepare(self, questions: Sequence[str]) -> None:
         """Search by the product, and note what it reads after the legs: the neighbours, and the hits whole."""
         for question in questions:
-            with selections_of(self._noesis.store.active) as seen:
+            with reads_of(self._noesis.store.active) as seen:
                 await self._noesis.search.search(Scope(AGENT), SearchQuery(text=question))
             self._follow_ups[question] = seen
 
     async def search(self, text: str) -> float:
         """Embed the question, then the vector query; the keyword query beside them; then the rest.  In ms."""
         started = time.perf_counter()
-        condition = (live_condition(self._noesis.now_ms()) & agent_condition(AGENT)).sql
+        condition, table = agent_condition(AGENT).sql, self._noesis.store.active.handle
         await asyncio.gather(self._by_meaning(text, condition), self._by_words(text, condition))
-        for columns, follow_up in self._follow_ups[text]:
-            await self._noesis.store.active.handle.query().where(follow_up).select(columns).to_arrow()
+        for columns, which in self._follow_ups[text]:
+            query = table.query().where(which) if isinstance(which, str) else table.take_row_ids(which)
+            await query.select(columns).to_arrow()
         return (time.perf_counter() - started) * 1000
 
     async def _by_meaning(self, text: str, condition: str) -> None:
@@ -115,16 +119,20 @@ class Direct:
 
 
 @contextlib.contextmanager
-def selections_of(table: Table) -> Iterator[list[Selection]]:
-    """What is selected from a table while the context lasts."""
-    seen: list[Selection] = []
-    select = table.select
+def reads_of(table: Table) -> Iterator[list[Read]]:
+    """What is selected and taken from a table while the context lasts."""
+    seen: list[Read] = []
+    select, take = table.select, table.take
 
     async def noted(columns: Sequence[str], condition: Condition, limit: int | None = None) -> pa.Table:
         seen.append(([*columns], condition.sql))
         return await select(columns, condition, limit)
 
-    with mock.patch.object(table, "select", noted):
+    async def noted_take(columns: Sequence[str], addresses: Sequence[int]) -> pa.Table:
+        seen.append(([*columns], [*addresses]))
+        return await take(columns, addresses)
+
+    with mock.patch.multiple(table, select=noted, take=noted_take):
         yield seen
 
 
