@@ -49,6 +49,39 @@ class Contents(msgspec.Struct):
         return TableSum(len(self.hashes), digest_of(self.hashes))
 
 
+class Survey(msgspec.Struct, frozen=True):
+    """What a generation holds, by the names of its tables.
+
+    Of one whose rows were hashed anew also how many of them are `damaged`, and which questions (`probe`)
+    found their row.
+    """
+
+    tables: dict[str, TableSum]
+    memories: int
+    damaged: dict[str, int] = {}
+    queries: dict[str, bool] = {}
+
+    @property
+    def rows(self) -> int:
+        """The rows of both tables."""
+        return sum(table.rows for table in self.tables.values())
+
+    @property
+    def problems(self) -> list[str]:
+        """What is wrong with it, for people."""
+        damaged = [
+            f"{count:,} rows of {name} are damaged: their hashes do not fit."
+            for name, count in self.damaged.items()
+            if count
+        ]
+        missed = [
+            f"A search did not find its own row ({asked})."
+            for asked, found in self.queries.items()
+            if not found
+        ]
+        return damaged + missed
+
+
 class Known(msgspec.Struct, frozen=True, array_like=True):
     """What tells whether a memory was written anew: where it stands, when it was changed, and its content."""
 
@@ -92,6 +125,34 @@ async def read_whole(generation: Generation, on_rows: OnRows = lambda _: None) -
         ACTIVE: await read_table(generation.active, on_rows),
         ARCHIVE: await read_table(generation.archive, on_rows),
     }
+
+
+async def summed(generation: Generation) -> Survey:
+    """What a generation says of itself: each row by its stored hash, unread.  Raises StoreError."""
+    sums: dict[str, TableSum] = {}
+    for table in (generation.active, generation.archive):
+        hashes = await row_hashes(table)
+        sums[table.name] = TableSum(len(hashes), digest_of(hashes))
+    return Survey(sums, await _memories(generation))
+
+
+async def surveyed(generation: Generation, on_rows: OnRows) -> Survey:
+    """The same of every value read and hashed anew, and whether searches find what they should.  Raises StoreError."""
+    found = await read_whole(generation, on_rows)
+    return Survey(
+        tables={name: table.sum for name, table in found.items()},
+        memories=await _memories(generation),
+        damaged={name: len(table.damaged) for name, table in found.items()},
+        queries=await probe(generation),
+    )
+
+
+async def _memories(generation: Generation) -> int:
+    """How many there are; one that both tables hold, as a broken move leaves it, is one."""
+    ids = set()
+    for table in (generation.active, generation.archive):
+        ids.update([row async for row in _values(table, [Column.PARENT_ID], equals(Column.CHUNK, 0))])
+    return len(ids)
 
 
 async def memories_of(generation: Generation) -> dict[str, Known]:
