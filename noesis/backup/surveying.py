@@ -26,7 +26,7 @@ from noesis.errors import Cancelled, StoreError
 from noesis.store.calls import MENDING
 from noesis.store.filters import EVERYTHING
 from noesis.store.generations import Generation, open_as_it_is
-from noesis.store.whole import Survey, summed, surveyed
+from noesis.store.whole import ALONE, BESIDE_SEARCHES, Pace, Survey, summed, surveyed
 
 LARGE = 20_000
 """Fewer rows are read in less time than a process takes to start (about 1.5 s)."""
@@ -52,7 +52,7 @@ async def survey(place: Path, depth: Depth, cancelled: Cancel = lambda: False) -
     """What the generation in a directory holds, of which nobody writes.  Raises StoreError or Cancelled."""
     generation = await open_as_it_is(place)
     if await _rows(generation) < LARGE:
-        return await _here(generation, depth, cancelled)
+        return await _here(generation, depth, BESIDE_SEARCHES, cancelled)
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", __name__, str(place), depth.value, stdin=PIPE, stdout=PIPE
     )
@@ -68,12 +68,16 @@ async def _rows(generation: Generation) -> int:
     return await generation.active.count(EVERYTHING) + await generation.archive.count(EVERYTHING)
 
 
-async def _here(generation: Generation, depth: Depth, cancelled: Cancel) -> Survey:
+async def _here(
+    generation: Generation, depth: Depth, pace: Pace, cancelled: Cancel = lambda: False
+) -> Survey:
     def heed(_: int) -> None:
         if cancelled():
             raise Cancelled("It was cancelled; nothing was changed.")
 
-    return await summed(generation) if depth is Depth.STORED else await surveyed(generation, heed)
+    if depth is Depth.STORED:
+        return await summed(generation, pace)
+    return await surveyed(generation, pace, heed)
 
 
 async def _heard(process: Process, cancelled: Cancel) -> bytes:
@@ -109,7 +113,7 @@ def main() -> None:
 
 async def _told(place: Path, depth: Depth) -> _Told:
     try:
-        return _Told(survey=await _here(await open_as_it_is(place), depth, lambda: False))
+        return _Told(survey=await _here(await open_as_it_is(place), depth, ALONE))
     except StoreError as error:
         return _Told(error=error.message)
 
