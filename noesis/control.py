@@ -64,6 +64,12 @@ class Control:
             _add_missing_columns(engine, earlier)
         return cls(engine)
 
+    @property
+    def file(self) -> Path | None:
+        """The file that a SQLite database is, or None."""
+        url = self._engine.url
+        return Path(url.database) if self._engine.dialect.name == "sqlite" and url.database else None
+
     async def run(self, work: Callable[[sa.Connection], T], *, synced: bool = True) -> T:
         """Run `work` in one transaction, committed (and synced) when it returns.
 

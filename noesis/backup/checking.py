@@ -12,17 +12,19 @@ from noesis.backup.archive import Cancel
 from noesis.backup.aside import aside
 from noesis.backup.restoring import Restoring
 from noesis.backup.shelf import Shelf
+from noesis.backup.surveying import Depth, survey
 from noesis.backup.taking import Tell
-from noesis.backup.unpacking import Unpacked, examine, unpack
+from noesis.backup.unpacking import Examined, Unpacked, examine, unpack
 from noesis.backup.values import Backup, Verified
 from noesis.control import Control, sqlite_url
-from noesis.errors import BackupRefused, Cancelled, Conflict, StoreError, StoreIncompatible
+from noesis.errors import BackupRefused, Conflict, StoreError, StoreIncompatible
 from noesis.store import Store
 from noesis.store.checksums import changed, record, sum_files
-from noesis.store.generations import is_as_written, open_as_it_is
-from noesis.store.whole import Contents, probe, read_whole
+from noesis.store.generations import is_as_written
+from noesis.store.whole import Survey
 
 LIVE = "the live store"
+_NOTHING = Survey({}, 0)
 
 
 class Checking:
@@ -54,8 +56,7 @@ class Checking:
                     unpacked = await unpack(path, folder, self._key_file, on_bytes, cancelled)
                 except (BackupRefused, StoreIncompatible) as error:
                     return _wrong(path.name, error.message, began)
-                found = await examine(unpacked, lambda _: None, cancelled)
-                return _verified(path.name, unpacked, found.contents, found.queries, found.problems, began)
+                return _verified(path.name, unpacked, await examine(unpacked, cancelled), began)
 
             return await aside(look)
 
@@ -117,8 +118,8 @@ class Checking:
             restored = await restoring.restore(
                 self._shelf.path(name), made_for="drill", foreign=False, tell=tell, cancelled=cancelled
             )
-            contents = await read_whole(store.live)
-            if restored.difference.lost or any(table.damaged for table in contents.values()):
+            found = await survey(store.directory, Depth.ANEW, cancelled)
+            if restored.difference.lost or any(found.damaged.values()):
                 raise StoreError(f"The drill restored {name}, and it is not what it was.")
         finally:
             await store.close()
@@ -151,64 +152,39 @@ async def _look_at_all(place: Path, directory: Path, began: float, tell: Tell, c
     problems = [f"{name} changed on the disk." for name in changed(directory, files)]
     if not _info_is_right(place):
         problems.append("generation.json changed on the disk.")
-    contents: dict[str, Contents] = {}
-    queries: dict[str, bool] = {}
+    found = _NOTHING
     if not problems:
         # Bytes that are known to be wrong need not be read, and reading them may do anything.
-        contents, queries, problems = await _look(place, cancelled)
+        try:
+            found = await survey(place, Depth.ANEW, cancelled)
+            problems = found.problems
+        except StoreError as error:
+            problems = [error.message]
     if not problems:
         record(directory, files)
     return Verified(
         name=LIVE,
-        rows=sum(len(table.hashes) for table in contents.values()),
-        memories=0,
+        rows=found.rows,
+        memories=found.memories,
         files=len(paths),
         bytes=total,
-        queries=queries,
+        queries=found.queries,
         problems=tuple(problems),
         took_ms=_since(began),
     )
 
 
-async def _look(place: Path, cancelled: Cancel) -> tuple[dict[str, Contents], dict[str, bool], list[str]]:
-    def heed(_: int) -> None:
-        if cancelled():
-            raise Cancelled("It was cancelled; nothing was changed.")
-
-    try:
-        generation = await open_as_it_is(place)
-        contents = await read_whole(generation, heed)
-        queries = await probe(generation)
-    except StoreError as error:
-        return {}, {}, [error.message]
-    problems = [
-        f"{len(table.damaged):,} rows of {name} are damaged: their hashes do not fit."
-        for name, table in contents.items()
-        if table.damaged
-    ]
-    problems += [
-        f"A search did not find its own row ({asked})." for asked, found in queries.items() if not found
-    ]
-    return contents, queries, problems
-
-
-def _verified(
-    name: str,
-    unpacked: Unpacked,
-    contents: dict[str, Contents],
-    queries: dict[str, bool],
-    problems: tuple[str, ...],
-    began: float,
-) -> Verified:
+def _verified(name: str, unpacked: Unpacked, examined: Examined, began: float) -> Verified:
     manifest = unpacked.manifest
+    found = examined.survey or _NOTHING
     return Verified(
         name=name,
-        rows=sum(len(table.hashes) for table in contents.values()),
+        rows=found.rows,
         memories=manifest.memories,
         files=len(manifest.files),
         bytes=manifest.bytes,
-        queries=queries,
-        problems=problems,
+        queries=found.queries,
+        problems=examined.problems,
         took_ms=_since(began),
     )
 

@@ -8,6 +8,7 @@ token and no forgotten source comes back.
 from __future__ import annotations
 
 import enum
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -57,32 +58,58 @@ def copy_to(
     """
     path.touch(mode=0o600)
     engine = sa.create_engine(sqlite_url(path))
-    sa.event.listen(engine, "connect", _write_unsynced)
+    sa.event.listen(engine, "connect", _configure)
+    secret = (*_SECRET_KEYS, *_ENTRY_KEYS) if for_others else _SECRET_KEYS
+    tables = _wanted(only, for_others=for_others)
     try:
         metadata.create_all(engine)
-        control.read_sync(lambda source: _copy_all(source, engine, only, for_others=for_others))
+        if control.file is None:
+            control.read_sync(lambda source: _copy_rows(source, engine, tables, secret))
+        else:
+            _copy_file(control.file, engine, tables, secret)
     finally:
         engine.dispose()
 
 
-def _write_unsynced(connection: Any, _record: Any) -> None:
+def _configure(connection: Any, _record: Any) -> None:
+    # The driver's own transaction control would begin one at the first write, which is after the first read.
+    connection.isolation_level = None
     # Whoever asked for the copy syncs it, once it is whole; a sync for every table takes most of the time.
     connection.execute("PRAGMA synchronous=OFF")
 
 
-def _copy_all(
-    source: sa.Connection, engine: sa.Engine, only: frozenset[str] | None, *, for_others: bool
-) -> None:
+def _wanted(only: frozenset[str] | None, *, for_others: bool) -> list[sa.Table]:
     left_out = _NOT_COPIED | _ENTRY_TABLES if for_others else _NOT_COPIED
-    secret = (*_SECRET_KEYS, *_ENTRY_KEYS) if for_others else _SECRET_KEYS
+    return [
+        table
+        for table in metadata.sorted_tables
+        if table.name not in left_out and (only is None or table.name in only)
+    ]
+
+
+def _without(table: sa.Table, secret: Sequence[str]) -> sa.Select[Any]:
+    query = sa.select(table)
+    return query.where(table.c.key.not_in(secret)) if table.name == instance.name else query
+
+
+def _copy_rows(
+    source: sa.Connection, engine: sa.Engine, tables: Sequence[sa.Table], secret: Sequence[str]
+) -> None:
     with engine.begin() as target:
-        for table in metadata.sorted_tables:
-            if table.name in left_out or (only is not None and table.name not in only):
-                continue
-            query = sa.select(table)
-            if table is instance:
-                query = query.where(instance.c.key.not_in(secret))
-            _copy(source, target, table, query)
+        for table in tables:
+            _copy(source, target, table, _without(table, secret))
+
+
+def _copy_file(file: Path, engine: sa.Engine, tables: Sequence[sa.Table], secret: Sequence[str]) -> None:
+    """SQLite copies by itself: rows that pass through here take the interpreter from searches meanwhile."""
+    with engine.connect() as connection:
+        connection.exec_driver_sql("ATTACH DATABASE ? AS source", (str(file),))
+        connection.exec_driver_sql("BEGIN")
+        for table in tables:
+            there = table.to_metadata(sa.MetaData(), schema="source")
+            names = [column.name for column in table.columns]
+            connection.execute(sa.insert(table).from_select(names, _without(there, secret)))
+        connection.exec_driver_sql("COMMIT")
 
 
 def copy_with_memories(control: Control, path: Path) -> None:

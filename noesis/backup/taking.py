@@ -16,6 +16,7 @@ from noesis.backup.aside import aside
 from noesis.backup.control_copy import INSTANCE_ID, copy_to
 from noesis.backup.keeping import KeepRules, to_remove
 from noesis.backup.shelf import PARTIAL, Shelf
+from noesis.backup.surveying import Depth, survey
 from noesis.backup.unpacking import examine, unpack
 from noesis.backup.values import FORMAT, Backup, Kind, Manifest
 from noesis.control import Control
@@ -24,9 +25,8 @@ from noesis.errors import StoreError
 from noesis.store import Store
 from noesis.store.calls import write_error
 from noesis.store.checksums import FileSum, changed, record, sum_files
-from noesis.store.generations import ACTIVE, ARCHIVE, open_as_it_is
+from noesis.store.generations import read_info
 from noesis.store.locks import FileLock
-from noesis.store.whole import TableSum, digest_of, memories_of, row_hashes
 
 Tell = Callable[[int, int], None]
 """Told how many bytes are done, and of how many."""
@@ -109,21 +109,18 @@ class Taking:
 
     async def _sum_up(self, folder: Path, directory: Path, instance: str, tell: Tell) -> Manifest:
         """What was laid out, read whole: its rows, its files."""
-        generation = await open_as_it_is(folder / STORE)
-        sums = {}
-        for table in (generation.active, generation.archive):
-            hashes = await row_hashes(table)
-            sums[table.name] = TableSum(len(hashes), digest_of(hashes))
+        found = await survey(folder / STORE, Depth.STORED)
+        info = read_info(folder / STORE)
         files = self._sum(folder, directory, tell)
         return Manifest(
             format=FORMAT,
-            schema_version=generation.info.schema_version,
+            schema_version=info.schema_version,
             product_version=__version__,
             instance=instance,
             created_at=self._now_ms(),
-            embedder=generation.info.embedder,
-            tables={ACTIVE: sums[ACTIVE], ARCHIVE: sums[ARCHIVE]},
-            memories=len(await memories_of(generation)),
+            embedder=info.embedder,
+            tables=found.tables,
+            memories=found.memories,
             files=tuple(files),
         )
 
@@ -158,7 +155,7 @@ class Taking:
         proof.mkdir()
         on_bytes = _teller(tell, 2, manifest.bytes)
         unpacked = await unpack(partial, proof, self._key_file, on_bytes, cancelled)
-        found = await examine(unpacked, lambda _: None, cancelled)
+        found = await examine(unpacked, cancelled)
         if found.problems:
             raise StoreError(
                 f"The backup was not kept, because it does not prove right: {' '.join(found.problems)}"

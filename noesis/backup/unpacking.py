@@ -13,14 +13,13 @@ from noesis.backup.archive import CONTROL, STORE, Cancel, OnBytes, check_room, e
 from noesis.backup.aside import aside
 from noesis.backup.control_copy import is_sound
 from noesis.backup.shelf import ENCRYPTED
+from noesis.backup.surveying import Depth, survey
 from noesis.backup.values import Manifest
-from noesis.errors import BackupRefused, Cancelled, StoreError
+from noesis.errors import BackupRefused, StoreError
 from noesis.store.generations import Generation, open_as_it_is
 from noesis.store.migrations import upgrade_in_place
 from noesis.store.schema import SCHEMA_VERSION
-from noesis.store.whole import Contents, probe, read_whole
-
-OnRows = Callable[[int], None]
+from noesis.store.whole import Survey, TableSum
 
 
 class Unpacked(msgspec.Struct, frozen=True):
@@ -32,11 +31,9 @@ class Unpacked(msgspec.Struct, frozen=True):
 
 
 class Examined(msgspec.Struct, frozen=True):
-    """What an unpacked archive holds, and what is wrong with it; `generation` None: it cannot be opened."""
+    """What an unpacked archive holds (None: it cannot be read), and what is wrong with it."""
 
-    generation: Generation | None
-    contents: dict[str, Contents]
-    queries: dict[str, bool]
+    survey: Survey | None
     problems: tuple[str, ...]
 
 
@@ -66,41 +63,29 @@ async def unpack(
     return Unpacked(manifest, store, folder / "files" / CONTROL)
 
 
-async def examine(unpacked: Unpacked, on_rows: OnRows, cancelled: Cancel) -> Examined:
+async def examine(unpacked: Unpacked, cancelled: Cancel) -> Examined:
     """Open it, count, hash every row anew, and ask by words and by meaning.  Raises Cancelled."""
-
-    def counted(rows: int) -> None:
-        on_rows(rows)
-        if cancelled():
-            raise Cancelled("It was cancelled; nothing was changed.")
-
-    manifest = unpacked.manifest
     problems: list[str] = []
     if not await asyncio.to_thread(is_sound, unpacked.control):
         problems.append("The control database in it is damaged.")
     try:
-        generation = await open_as_it_is(unpacked.store)
-        contents = await read_whole(generation, counted)
-        queries = await probe(generation)
+        found = await survey(unpacked.store, Depth.ANEW, cancelled)
     except StoreError as error:
-        return Examined(None, {}, {}, (*problems, error.message))
-    for name, table in contents.items():
-        if not _is_as_told(manifest, name, table):
-            problems.append(f"{name} holds other rows than the manifest says.")
-        if table.damaged:
-            problems.append(f"{len(table.damaged):,} rows of {name} are damaged: their hashes do not fit.")
+        return Examined(None, (*problems, error.message))
     problems += [
-        f"A search did not find its own row ({asked})." for asked, found in queries.items() if not found
+        f"{name} holds other rows than the manifest says."
+        for name, table in found.tables.items()
+        if not _is_as_told(unpacked.manifest, name, table)
     ]
-    return Examined(generation, contents, queries, tuple(problems))
+    return Examined(found, (*problems, *found.problems))
 
 
-def _is_as_told(manifest: Manifest, name: str, table: Contents) -> bool:
+def _is_as_told(manifest: Manifest, name: str, table: TableSum) -> bool:
     """Whether it holds the manifest's rows; rows of an earlier format were written anew and are counted only."""
     expected = manifest.tables.get(name)
     if expected is None or manifest.schema_version == SCHEMA_VERSION:
-        return expected == table.sum
-    return expected.rows == len(table.hashes)
+        return expected == table
+    return expected.rows == table.rows
 
 
 async def opened(
@@ -118,9 +103,9 @@ async def opened(
 
     async def work() -> tuple[Unpacked, Examined]:
         unpacked = await unpack(path, folder, key_file, on_bytes, cancelled)
-        return unpacked, await examine(unpacked, lambda _: None, cancelled)
+        return unpacked, await examine(unpacked, cancelled)
 
     unpacked, found = await aside(work)
-    if found.generation is None or found.problems:
+    if found.problems:
         raise BackupRefused(f"Nothing was restored. {' '.join(found.problems)}")
-    return unpacked, found.generation
+    return unpacked, await open_as_it_is(unpacked.store)

@@ -68,16 +68,17 @@ async def _index(conversation: Conversation, scope: Scope, indexing: Indexing) -
 
 async def _fill(filling: Filling, say: Say) -> None:
     """Return when every memory has its vector: a busy machine may have stored some without."""
-    for _ in range(_TRIES):
-        if not (waiting := await filling.pending()):
-            return
-        say(f"{waiting} vectors to fill in")
+    left, in_vain = await filling.pending(), 0
+    while left and in_vain < _TRIES:
+        say(f"{left} vectors to fill in")
         try:
             await filling.fill(lambda _done, _total: None)
         except EmbedderUnavailable:
             await asyncio.sleep(_BETWEEN_TRIES_S)
-    if waiting := await filling.pending():
-        raise EmbedderUnavailable(f"{waiting} memories got no vector, so nothing was measured.")
+        before, left = left, await filling.pending()
+        in_vain = 0 if left < before else in_vain + 1
+    if left:
+        raise EmbedderUnavailable(f"{left} memories got no vector, so nothing was measured.")
 
 
 async def ask_all(

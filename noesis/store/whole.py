@@ -17,15 +17,23 @@ from noesis.store.generations import ACTIVE, ARCHIVE, Generation
 from noesis.store.schema import COLUMNS, Row, damaged, from_arrow
 from noesis.store.tables import Table
 
-_AT_ONCE = 64
-"""Rows hashed in one piece of work, about a millisecond: whoever waits for the interpreter meanwhile would
-else ask for it after five (`sys.getswitchinterval`), several times a search."""
 
-_FEW_AT_ONCE = 512
-"""The same for a few columns that are only taken over."""
+class Pace(msgspec.Struct, frozen=True):
+    """How many rows are hashed in one piece of work, of how many a few columns are taken over in one, and for
+    how long (s) somebody else has the interpreter after each.
+    """
 
-_BREATH_S = 0.0003
-"""After each piece somebody else has the interpreter: giving it back without a wait gives it to nobody."""
+    rows: int
+    few: int
+    breath_s: float
+
+
+BESIDE_SEARCHES = Pace(64, 512, 0.0003)
+"""About a millisecond a piece: whoever waits for the interpreter meanwhile would else ask for it after five
+(`sys.getswitchinterval`), several times a search.  Giving it back without a wait gives it to nobody."""
+
+ALONE = Pace(2048, 8192, 0)
+"""For a process that does nothing else: larger pieces are read in half the time."""
 
 OnRows = Callable[[int], None]
 
@@ -49,6 +57,39 @@ class Contents(msgspec.Struct):
         return TableSum(len(self.hashes), digest_of(self.hashes))
 
 
+class Survey(msgspec.Struct, frozen=True):
+    """What a generation holds, by the names of its tables.
+
+    Of one whose rows were hashed anew also how many of them are `damaged`, and which questions (`probe`)
+    found their row.
+    """
+
+    tables: dict[str, TableSum]
+    memories: int
+    damaged: dict[str, int] = {}
+    queries: dict[str, bool] = {}
+
+    @property
+    def rows(self) -> int:
+        """The rows of both tables."""
+        return sum(table.rows for table in self.tables.values())
+
+    @property
+    def problems(self) -> list[str]:
+        """What is wrong with it, for people."""
+        damaged = [
+            f"{count:,} rows of {name} are damaged: their hashes do not fit."
+            for name, count in self.damaged.items()
+            if count
+        ]
+        missed = [
+            f"A search did not find its own row ({asked})."
+            for asked, found in self.queries.items()
+            if not found
+        ]
+        return damaged + missed
+
+
 class Known(msgspec.Struct, frozen=True, array_like=True):
     """What tells whether a memory was written anew: where it stands, when it was changed, and its content."""
 
@@ -66,10 +107,12 @@ def digest_of(hashes: Mapping[str, str]) -> str:
     return digest.hexdigest()
 
 
-async def read_table(table: Table, on_rows: OnRows = lambda _: None) -> Contents:
+async def read_table(
+    table: Table, on_rows: OnRows = lambda _: None, pace: Pace = BESIDE_SEARCHES
+) -> Contents:
     """Read every value of every row and hash it anew.  Raises StoreError when a page cannot be read."""
     found = Contents({}, [])
-    async for batch in _batches(table):
+    async for batch in _batches(table, EVERYTHING, pace):
         with told(table.name):
             wrong = damaged(batch)
             ids, hashes = batch.column("id").to_pylist(), batch.column("row_hash").to_pylist()
@@ -81,17 +124,49 @@ async def read_table(table: Table, on_rows: OnRows = lambda _: None) -> Contents
     return found
 
 
-async def row_hashes(table: Table) -> dict[str, str]:
+async def row_hashes(table: Table, pace: Pace = BESIDE_SEARCHES) -> dict[str, str]:
     """The hash of every row by its id, as it is stored.  Raises StoreError."""
-    return dict([row async for row in _values(table, [Column.ID, Column.ROW_HASH], EVERYTHING)])
+    columns = [Column.ID, Column.ROW_HASH]
+    return dict([row async for row in _values(table, columns, EVERYTHING, pace)])
 
 
-async def read_whole(generation: Generation, on_rows: OnRows = lambda _: None) -> dict[str, Contents]:
+async def read_whole(
+    generation: Generation, on_rows: OnRows = lambda _: None, pace: Pace = BESIDE_SEARCHES
+) -> dict[str, Contents]:
     """Both tables by name, read whole."""
     return {
-        ACTIVE: await read_table(generation.active, on_rows),
-        ARCHIVE: await read_table(generation.archive, on_rows),
+        ACTIVE: await read_table(generation.active, on_rows, pace),
+        ARCHIVE: await read_table(generation.archive, on_rows, pace),
     }
+
+
+async def summed(generation: Generation, pace: Pace) -> Survey:
+    """What a generation says of itself: each row by its stored hash, unread.  Raises StoreError."""
+    sums: dict[str, TableSum] = {}
+    for table in (generation.active, generation.archive):
+        hashes = await row_hashes(table, pace)
+        sums[table.name] = TableSum(len(hashes), digest_of(hashes))
+    return Survey(sums, await _memories(generation, pace))
+
+
+async def surveyed(generation: Generation, pace: Pace, on_rows: OnRows) -> Survey:
+    """The same of every value read and hashed anew, and whether searches find what they should.  Raises StoreError."""
+    found = await read_whole(generation, on_rows, pace)
+    return Survey(
+        tables={name: table.sum for name, table in found.items()},
+        memories=await _memories(generation, pace),
+        damaged={name: len(table.damaged) for name, table in found.items()},
+        queries=await probe(generation),
+    )
+
+
+async def _memories(generation: Generation, pace: Pace) -> int:
+    """How many there are; one that both tables hold, as a broken move leaves it, is one."""
+    ids = set()
+    for table in (generation.active, generation.archive):
+        firsts = _values(table, [Column.PARENT_ID], equals(Column.CHUNK, 0), pace)
+        ids.update([row async for row in firsts])
+    return len(ids)
 
 
 async def memories_of(generation: Generation) -> dict[str, Known]:
@@ -141,19 +216,21 @@ async def rows_in_batches(table: Table, condition: Condition) -> AsyncIterator[l
 
 
 async def _values(
-    table: Table, columns: Sequence[Column], condition: Condition
+    table: Table, columns: Sequence[Column], condition: Condition, pace: Pace = BESIDE_SEARCHES
 ) -> AsyncIterator[tuple[Any, ...]]:
     names = [column.value for column in columns]
-    async for piece in table.pieces(names, condition, _FEW_AT_ONCE):
+    async for piece in table.pieces(names, condition, pace.few):
         with told(table.name):
             rows = list(zip(*(piece.column(name).to_pylist() for name in names), strict=True))
         for row in rows:
             yield row
-        await asyncio.sleep(_BREATH_S)
+        await asyncio.sleep(pace.breath_s)
 
 
-async def _batches(table: Table, condition: Condition = EVERYTHING) -> AsyncIterator[pa.Table]:
+async def _batches(
+    table: Table, condition: Condition, pace: Pace = BESIDE_SEARCHES
+) -> AsyncIterator[pa.Table]:
     vector = [] if await table.dimension() is None else ["vector"]
-    async for piece in table.pieces([*COLUMNS, *vector], condition, _AT_ONCE):
+    async for piece in table.pieces([*COLUMNS, *vector], condition, pace.rows):
         yield piece
-        await asyncio.sleep(_BREATH_S)
+        await asyncio.sleep(pace.breath_s)

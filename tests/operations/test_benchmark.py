@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 import pytest
 
+from noesis.benchmark import asking
 from noesis.benchmark.asking import Stored, ask_all, index_all
 from noesis.benchmark.figures import rows_of, times_of
 from noesis.benchmark.labelled import Conversation, LabelledMemory, LabelledQuestion
@@ -97,6 +98,34 @@ async def test_a_vector_that_was_missed_is_filled_in_before_anything_is_asked(
     assert "6 vectors to fill in" in lines
     ready = {row.embedding_state for row in await product.noesis.store.active.rows(EVERYTHING)}
     assert ready == {EmbeddingState.READY.value}
+
+
+class Halting:
+    """Fills in so many at a time and then fails, as with an embedder that a busy machine lets wait."""
+
+    def __init__(self, waiting: int, at_once: int) -> None:
+        self.waiting, self.at_once, self.tries = waiting, at_once, 0
+
+    async def pending(self) -> int:
+        return self.waiting
+
+    async def fill(self, _tell: object) -> None:
+        self.tries += 1
+        self.waiting = max(0, self.waiting - self.at_once)
+        if self.waiting:
+            raise EmbedderUnavailable("too slow")
+
+
+async def test_filling_in_goes_on_for_as_long_as_it_gets_on(
+    product: Product, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(asking, "_BETWEEN_TRIES_S", 0.0)
+    slow, stuck = Halting(9, 1), Halting(9, 0)
+    await index_all([talk("one", 0)], product.noesis.indexing, slow, quiet)  # type: ignore[arg-type]
+    assert (slow.waiting, slow.tries) == (0, 9)
+    with pytest.raises(EmbedderUnavailable, match="9 memories got no vector"):
+        await index_all([talk("two", 1)], product.noesis.indexing, stuck, quiet)  # type: ignore[arg-type]
+    assert stuck.tries == 3
 
 
 async def test_a_memory_that_cannot_be_stored_is_named_without_its_text(product: Product) -> None:
