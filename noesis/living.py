@@ -1,7 +1,8 @@
 """What a search means of a table; whether it has expired is looked up in the rows that come.
 
 Asked to leave out what has expired, the store reads when each of its rows expires, for every leg of every
-search: a third of the leg's time at 100,000 rows.  The cleanup archives what has, so there is next to none.
+search: 8 of 33 ms by meaning and 9 of 27 by words at 100,000 rows.  The cleanup archives what has expired,
+so hardly ever there is any.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ class Expired:
         self._met_ms: int | None = None
         self._version: tuple[str, int] | None = None
 
-    async def stand_in(self, table: Table, now_ms: int) -> bool:
-        """Whether some were met and nothing speaks for it that they are gone.  Raises StoreError."""
+    async def are_in(self, table: Table, now_ms: int) -> bool:
+        """Whether some were met, and nothing says that they are gone.  Raises StoreError."""
         if self._met_ms is None:
             return False
         if not 0 <= now_ms - self._met_ms < _TRUSTED_MS:
@@ -64,7 +65,7 @@ class Meant(msgspec.Struct, frozen=True):
         Without the expiry first: when none of the best has expired, they are the best that live.  Else the
         same is asked with it.  Raises StoreError.
         """
-        if self.now_ms is not None and not await self.expired.stand_in(self.table, self.now_ms):
+        if self.now_ms is not None and not await self.expired.are_in(self.table, self.now_ms):
             rows = await ask(self.fits)
             if all(map(self.holds, rows)):
                 return rows
