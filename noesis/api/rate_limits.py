@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,6 +14,10 @@ from noesis.memory import Indexed, NewMemory, Scope
 from noesis.runtime import Noesis
 
 
+REFUSED_AFTER_S = 0.5
+"""A write too many is answered so late: who tries again at once, and again, leaves the others their turn."""
+
+
 async def counts_as_write(connection: ASGIConnection[Any, Any, Any, Any], _handler: BaseRouteHandler) -> None:
     """Count the request as one write of its agent, before its body is read.  Raises TooManyRequests.
 
@@ -20,8 +25,9 @@ async def counts_as_write(connection: ASGIConnection[Any, Any, Any, Any], _handl
     """
     noesis: Noesis = connection.app.state.noesis
     scope: Scope = connection.auth
-    if scope.agent is not None:
-        await noesis.write_rates.take(scope.agent)
+    if scope.agent is not None and (refusal := await _refusal(noesis, scope.agent)) is not None:
+        await asyncio.sleep(REFUSED_AFTER_S)
+        raise refusal
 
 
 async def index_in_time(
@@ -31,6 +37,8 @@ async def index_in_time(
     refusals = [await _refusal(noesis, scope.owner()) for _ in news]
     admitted = [new for new, refusal in zip(news, refusals, strict=True) if refusal is None]
     stored = iter(await noesis.indexing.index_many(scope, admitted))
+    if len(admitted) < len(news):
+        await asyncio.sleep(REFUSED_AFTER_S)
     return [next(stored) if refusal is None else refusal for refusal in refusals]
 
 

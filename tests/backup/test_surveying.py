@@ -16,6 +16,7 @@ import pytest
 from noesis.backup import surveying
 from noesis.backup.surveying import Depth, survey
 from noesis.errors import Cancelled, StoreError
+from noesis.store import generations
 from tests.backup.machine import Machine, machine
 from tests.store.changes import Put
 from tests.store.rows import make_row, unit_vector
@@ -87,7 +88,7 @@ async def test_what_cannot_be_read_is_an_error(here: Machine, monkeypatch: pytes
             path.rename(path.with_suffix(".gone"))
         return generation
 
-    opened = surveying.open_as_it_is
+    opened = generations.open_as_it_is
     monkeypatch.setattr(surveying, "open_as_it_is", as_it_is)
     with pytest.raises(StoreError, match=r"memories.*cannot be read|noesis verify"):
         await survey(here.store.directory, Depth.ANEW)

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
-from bench import candidates, retrieval, scale, speed
+from bench import candidates, crowding, retrieval, scale, speed
 from bench.growth import Growth
 from bench.peers.__main__ import main as peers
 from bench.peers.report import Comparison
@@ -88,3 +88,9 @@ def test_the_product_stands_among_its_peers(tmp_path: Path) -> None:
     assert (found.data, found.conversations, found.questions) == ("LoCoMo", 2, 5)
     assert found.lines[0].quality is not None
     assert found.lines[0].quality.measures["R@10"] == (1, 1, 1)
+
+
+def test_crowding_measures_one_agents_searches_beside_anothers_writes() -> None:
+    shown = run(crowding.main, "--rows", "100", "--questions", "8")
+    assert "| no limit |" in shown
+    assert "| 600 writes a minute |" in shown

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 
 import httpx
 import pytest
 
+from noesis.api.rate_limits import REFUSED_AFTER_S
 from noesis.errors import TooManyRequests
 from noesis.memory import NewMemory, Scope
 from noesis.write_rates import WriteRates
@@ -75,6 +77,21 @@ async def test_lines_of_a_bulk_request_count_one_by_one(alpha: httpx.AsyncClient
     assert ["id" in answer for answer in answers] == [True] * 3 + [False] * 4
     assert {answer["code"] for answer in answers[3:]} == {"too_many_requests"}
     assert [answer["line"] for answer in answers[3:]] == [4, 5, 6, 7]
+
+
+async def test_a_refusal_comes_late_so_that_trying_again_at_once_costs_the_others_little(
+    alpha: httpx.AsyncClient, beta: httpx.AsyncClient
+) -> None:
+    lines = "\n".join(json.dumps({"text": f"text {number}"}) for number in range(30))
+    await alpha.post(f"{MEMORIES}/bulk", content=lines)
+    for content in ({"json": {"text": "one too many"}}, {"content": lines}):
+        address = MEMORIES if "json" in content else f"{MEMORIES}/bulk"
+        began = time.monotonic()
+        refused = asyncio.create_task(alpha.post(address, **content))  # type: ignore[arg-type]
+        await search(beta, "anything")
+        assert not refused.done(), "another agent is answered meanwhile"
+        await refused
+        assert REFUSED_AFTER_S <= time.monotonic() - began < 5 * REFUSED_AFTER_S, "once for all its lines"
 
 
 async def test_a_bucket_fills_again_and_holds_a_minutes_worth(product: Product) -> None:
