@@ -13,7 +13,6 @@ from noesis.errors import NoesisError, TooManyRequests
 from noesis.memory import Indexed, NewMemory, Scope
 from noesis.runtime import Noesis
 
-
 REFUSED_AFTER_S = 0.5
 """A write too many is answered so late: who tries again at once, and again, leaves the others their turn."""
 
