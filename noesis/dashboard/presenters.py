@@ -12,6 +12,7 @@ from noesis.dashboard.translation import _, listed, ngettext, number
 from noesis.dashboard.words import kind_words
 from noesis.memory import EXPIRED, NEVER, EmbeddingState, Memory, SearchHit
 from noesis.text.excerpt import excerpt
+from noesis.text.unmarked import unmarked
 
 EXCERPT_CHARS = 260
 _TITLE_CHARS = 90
@@ -81,7 +82,7 @@ def row(memory: Memory, query: str, now_ms: int) -> Row:
     """A memory for a list."""
     return Row(
         id=memory.id,
-        fragments=excerpt(memory.text, query, EXCERPT_CHARS),
+        fragments=excerpt(unmarked(memory.text), query, EXCERPT_CHARS),
         kind=memory.memory_type.value,
         agent=memory.agent_id,
         author=memory.author,
