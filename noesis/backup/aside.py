@@ -63,8 +63,8 @@ class _Running:
                 loop.call_soon_threadsafe(task.cancel)
 
 
-def give_way() -> None:
+def give_way(niceness: int = NICENESS) -> None:
     """Lower the priority of this thread for good, where the system knows priorities of single threads."""
     if sys.platform == "linux":
         with contextlib.suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), niceness)
