@@ -2,7 +2,7 @@
 
 Hashing rows takes the interpreter, and a thread of low priority that has it is not given the processor
 to be done with it: beside a backup of 100,000 rows in this process a search took 1.7 times as long (p95),
-beside one in another 1.15 times (two cores).  A process also takes with it what damaged files do to the
+with this process 1.1 to 1.3 times (two cores).  A process also takes with it what damaged files do to the
 library that reads them.
 
 `python -m noesis.backup.surveying DIRECTORY DEPTH` is that process: one line of JSON comes out.
