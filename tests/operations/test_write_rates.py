@@ -87,7 +87,7 @@ async def test_a_refusal_comes_late_so_that_trying_again_at_once_costs_the_other
     for content in ({"json": {"text": "one too many"}}, {"content": lines}):
         address = MEMORIES if "json" in content else f"{MEMORIES}/bulk"
         began = time.monotonic()
-        refused = asyncio.create_task(alpha.post(address, **content))  # type: ignore[arg-type]
+        refused = asyncio.create_task(alpha.post(address, **content))
         await search(beta, "anything")
         assert not refused.done(), "another agent is answered meanwhile"
         await refused
