@@ -75,12 +75,14 @@ def _compare(server: Server, sample: Sample, questions: int) -> list[Crowded]:
     warm_up(server, list(itertools.islice(asked, _WARM_UP)))
     texts = itertools.count()
     found = []
+    administrator = server.connect()
     for name, limit in (("no limit", 0), (f"{_WRITES_PER_MINUTE} writes a minute", _WRITES_PER_MINUTE)):
-        server.connect().call("PATCH", f"/api/v1/agents/{NOISY}", {"writes_per_minute": limit})
+        administrator.call("PATCH", f"/api/v1/agents/{NOISY}", {"writes_per_minute": limit})
         idle = _searches(server, list(itertools.islice(asked, questions)))
         with _noise(server, texts) as counts:
             beside = _searches(server, list(itertools.islice(asked, questions)))
         found.append(Crowded(name, p50_p95(idle), p50_p95(beside), sum(counts["id"]), sum(counts["code"])))
+    administrator.close()
     return found
 
 
