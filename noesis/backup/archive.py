@@ -66,7 +66,7 @@ def _write_file(
             size += len(piece)
             writer.write(piece)
             on_bytes(len(piece))
-            _heed(cancelled)
+            heed(cancelled)
     if (size, digest.hexdigest()) != (entry.size, entry.sha256):
         raise BackupRefused(
             f"{entry.path} changed while it was copied: the disk gives other bytes each time it is read."
@@ -100,7 +100,7 @@ def extract(path: Path, directory: Path, on_bytes: OnBytes, cancelled: Cancel) -
                     digest.update(piece)
                     target.write(piece)
                     on_bytes(len(piece))
-                    _heed(cancelled)
+                    heed(cancelled)
             if digest.hexdigest() != entry.sha256:
                 raise BackupRefused(f"{entry.path} is not what the manifest says; nothing was restored.")
         if tar.read_exactly(read, len(tar.END) + 1) != tar.END:
@@ -108,7 +108,8 @@ def extract(path: Path, directory: Path, on_bytes: OnBytes, cancelled: Cancel) -
     return manifest
 
 
-def _heed(cancelled: Cancel) -> None:
+def heed(cancelled: Cancel) -> None:
+    """Raise Cancelled when somebody asked for it."""
     if cancelled():
         raise Cancelled("It was cancelled; nothing was changed.")
 

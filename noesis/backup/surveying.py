@@ -20,9 +20,9 @@ from pathlib import Path
 
 import msgspec
 
-from noesis.backup.archive import Cancel
+from noesis.backup.archive import Cancel, heed
 from noesis.backup.aside import give_way
-from noesis.errors import Cancelled, StoreError
+from noesis.errors import StoreError
 from noesis.store.calls import MENDING
 from noesis.store.filters import EVERYTHING
 from noesis.store.generations import Generation, open_as_it_is
@@ -73,13 +73,9 @@ async def _rows(generation: Generation) -> int:
 async def _here(
     generation: Generation, depth: Depth, pace: Pace, cancelled: Cancel = lambda: False
 ) -> Survey:
-    def heed(_: int) -> None:
-        if cancelled():
-            raise Cancelled("It was cancelled; nothing was changed.")
-
     if depth is Depth.STORED:
         return await summed(generation, pace)
-    return await surveyed(generation, pace, heed)
+    return await surveyed(generation, pace, lambda _: heed(cancelled))
 
 
 async def _heard(process: Process, cancelled: Cancel) -> bytes:
@@ -88,9 +84,7 @@ async def _heard(process: Process, cancelled: Cancel) -> bytes:
     saying = asyncio.ensure_future(process.stdout.read())
     while not saying.done():
         await asyncio.wait([saying], timeout=_HEED_S)
-        if cancelled():
-            saying.cancel()
-            raise Cancelled("It was cancelled; nothing was changed.")
+        heed(cancelled)
     await process.wait()
     return saying.result()
 

@@ -108,7 +108,7 @@ class InProcessEmbedder(Generic[W]):
         results: dict[int, Vector | EmbeddingFailure] = {}
         for batch in batches_by_length(flat, self._run_tokens):
             chosen = [flat[at] for at in batch]
-            # A single memory is stored at once; who brings many lets a search go on first, and in between.
+            # What the model reads in one piece is embedded at once; more lets a search go on first, and in between.
             run = partial(self._run, chosen, patient=len(flat) > 1)
             vectors = await self._in_thread(self._for_documents, run)
             results.update(zip(batch, vectors, strict=True))

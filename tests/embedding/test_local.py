@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import msgspec
@@ -14,6 +15,7 @@ import pytest
 from noesis.embedding import EmbeddingFailure, Vector
 from noesis.embedding.local import LocalEmbedder
 from noesis.embedding.model_files import CONFIG_NAME, MINILM_SHA256, MINILM_TOKENIZER, bundled_minilm
+from noesis.embedding.turns import Turns
 from noesis.errors import EmbedderMismatch, EmbedderUnavailable, SettingsError
 from tests.embedding.subjects import own_model
 
@@ -42,6 +44,23 @@ async def test_batching_does_not_change_a_vector(local: LocalEmbedder) -> None:
     for text, vector in zip(texts, together, strict=True):
         assert not isinstance(vector, EmbeddingFailure)
         np.testing.assert_allclose(vector, await one(local, text), atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("texts", "waits"), [(["one"], False), (["one", "two"], True), (["word " * 400], True)]
+)
+async def test_more_than_one_piece_lets_a_search_go_on_first(
+    local: LocalEmbedder, monkeypatch: pytest.MonkeyPatch, texts: list[str], waits: bool
+) -> None:
+    asked, ordinary = list[bool](), Turns.ordinary
+
+    def noted(turns: Turns, *, patient: bool = False) -> AbstractContextManager[None]:
+        asked.append(patient)
+        return ordinary(turns, patient=patient)
+
+    monkeypatch.setattr(Turns, "ordinary", noted)
+    await local.embed_documents(texts)
+    assert set(asked) == {waits}
 
 
 async def test_a_long_text_is_the_average_of_its_windows(local: LocalEmbedder) -> None:
