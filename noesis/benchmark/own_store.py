@@ -69,8 +69,10 @@ async def measure_store(store: Store, search: Search, now_ms: Callable[[], int])
     has_vectors = await table.dimension() is not None
     vectors = await _sample(table, live & is_set(Column.VECTOR), VECTORS) if has_vectors else []
     asking = await _sample(table, live, QUESTIONS)
-    nearest = await _compared(table, live, vectors)
-    keyword_ms = await _by_words(table, live, asking)
+    # As a search asks them: with the expiry only while something has expired.
+    legs = EVERYTHING if await table.count(live) == await table.count(EVERYTHING) else live
+    nearest = await _compared(table, live, legs, vectors)
+    keyword_ms = await _by_words(table, legs, asking)
     timings, note = await _searched(store, search, asking)
     active, archive = await store.states()
     return OwnStore(
@@ -110,13 +112,13 @@ async def _sample(table: Table, condition: Condition, most: int) -> list[Row]:
     return sorted(rows, key=lambda row: row.id)
 
 
-async def _compared(table: Table, live: Condition, rows: Sequence[Row]) -> _Nearest:
+async def _compared(table: Table, live: Condition, legs: Condition, rows: Sequence[Row]) -> _Nearest:
     found = _Nearest([], [], [])
     for row in rows:
         if row.vector is None:
             continue
         # One more than the ten, as each finds itself.
-        by_index, index_ms = await _timed(table.nearest(row.vector, live, FETCHED))
+        by_index, index_ms = await _timed(table.nearest(row.vector, legs, FETCHED))
         exact, exact_ms = await _timed(table.nearest(row.vector, live, NEAREST + 1, exact=True))
         found.index_ms.append(index_ms)
         found.exact_ms.append(exact_ms)
@@ -135,9 +137,9 @@ def _others(matches: Matches, own: str) -> list[float]:
     return sorted((value for row, value in pairs if row.id != own), reverse=True)[:NEAREST]
 
 
-async def _by_words(table: Table, live: Condition, rows: Sequence[Row]) -> list[float]:
+async def _by_words(table: Table, legs: Condition, rows: Sequence[Row]) -> list[float]:
     return [
-        (await _timed(table.matching(_question(row), live & agent_condition(row.agent_id), FETCHED)))[1]
+        (await _timed(table.matching(_question(row), legs & agent_condition(row.agent_id), FETCHED)))[1]
         for row in rows
     ]
 
