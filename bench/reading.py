@@ -21,8 +21,8 @@ from noesis.memory import Scope, SearchQuery
 from noesis.ranking.metrics import p50_p95
 from noesis.runtime import Noesis
 from noesis.store import Condition, Table
-from noesis.store.schema import FOUND_COLUMNS
-from noesis.store.tables import REFINE
+from noesis.store.tables import FOUND_COLUMNS
+from noesis.store.vector_index import DEFAULT_DEPTH
 
 Read = tuple[list[str], str | list[int]]
 """The columns of a read, and which rows: those that fit a condition, or those at these addresses."""
@@ -110,7 +110,7 @@ class Direct:
         vector = await self._noesis.embedder.embed_query(text)
         query = self._noesis.store.active.handle.query().nearest_to(vector).distance_type("cosine")
         query = query.maximum_nprobes(0).minimum_nprobes(self._noesis.settings.ann_nprobe)
-        query = query.refine_factor(REFINE).where(condition)
+        query = query.refine_factor(DEFAULT_DEPTH.refine(FETCHED)).where(condition)
         await query.select([*self._columns, "_distance"]).limit(FETCHED).to_arrow()
 
     async def _by_words(self, text: str, condition: str) -> None:

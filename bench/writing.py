@@ -20,7 +20,7 @@ from noesis.runtime import Noesis
 from noesis.store import Column
 from noesis.store.filters import equals
 from noesis.store.generations import ACTIVE
-from noesis.store.schema import to_arrow
+from noesis.store.packing import to_arrow
 
 _BARE_ROWS = 200
 

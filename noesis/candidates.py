@@ -15,7 +15,7 @@ from noesis.living import Meant
 from noesis.memory import Mode
 from noesis.ranking.passages import Passage, facts_of
 from noesis.rows import keyword_date, keyword_speaker
-from noesis.store import Column, Condition, FoundRow, RankingRow, Table
+from noesis.store import Column, Condition, FoundRow, Row, Table
 from noesis.store.filters import at_least, at_most, either, one_of
 from noesis.text.terms import terms
 
@@ -121,7 +121,7 @@ class _Around(msgspec.Struct, frozen=True):
     chunks: set[tuple[str, int]] = msgspec.field(default_factory=set)
     places: set[tuple[str | None, str | None, int | None]] = msgspec.field(default_factory=set)
 
-    def holds(self, row: RankingRow) -> bool:
+    def holds(self, row: Row) -> bool:
         """Whether a row is one of them; the sessions of two agents may have the same name."""
         turn = (row.agent_id, row.session_id, row.source, row.position)
         return turn in self.turns or (row.parent_id, row.chunk) in self.chunks
@@ -171,7 +171,7 @@ def merged(first: Iterable[Candidate], more: Iterable[Candidate]) -> list[Candid
     return list(found.values())
 
 
-def passage_of(row: RankingRow) -> Passage:
+def passage_of(row: Row) -> Passage:
     """What ranking knows of a row."""
     thread, place = _thread(row)
     facts = facts_of(row.text)
@@ -202,7 +202,7 @@ def _speaker_terms(author: str | None, source: str | None) -> tuple[str, ...]:
     return tuple(terms(keyword_speaker(author, source)))
 
 
-def _thread(row: RankingRow) -> tuple[str | None, tuple[int, int] | None]:
+def _thread(row: Row) -> tuple[str | None, tuple[int, int] | None]:
     """The line of memories in which a row has neighbours, and where it stands in it."""
     named = row.session_id or row.source
     if named is not None and (row.position is not None or row.chunks == 1):

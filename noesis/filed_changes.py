@@ -141,5 +141,5 @@ class SourceChange(_FiledChange):
 
 
 def _moved(row: Row, source: str) -> Row:
-    text = keyword_prefix(row.created_at, row.author, source) + row.text
-    return msgspec.structs.replace(row, source=source, keyword_text=text)
+    prefix = keyword_prefix(row.created_at, row.author, source)
+    return msgspec.structs.replace(row, source=source, keyword_prefix=prefix)

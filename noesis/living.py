@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Sequence
 import msgspec
 
 from noesis.browsing import live_condition
-from noesis.store import Condition, FoundRow, Table
+from noesis.store import Condition, FoundRow, State, Table
 
 _TRUSTED_MS = 60_000
 """So long rows that had expired are taken to be there still; after it, until the table has a new version."""
@@ -23,7 +23,7 @@ class Expired:
 
     def __init__(self) -> None:
         self._met_ms: int | None = None
-        self._version: tuple[str, int] | None = None
+        self._state: State | None = None
 
     async def are_in(self, table: Table, now_ms: int) -> bool:
         """Whether some were met, and nothing says that they are gone.  Raises StoreError."""
@@ -31,7 +31,7 @@ class Expired:
             return False
         if not 0 <= now_ms - self._met_ms < _TRUSTED_MS:
             # Only a commit takes them away: without one they are there, however long ago they were met.
-            if await _version(table) != self._version:
+            if await table.state() != self._state:
                 self._met_ms = None
                 return False
             self._met_ms = now_ms
@@ -39,7 +39,7 @@ class Expired:
 
     async def met(self, table: Table, now_ms: int) -> None:
         """Remember that some stand there.  Raises StoreError."""
-        self._met_ms, self._version = now_ms, await _version(table)
+        self._met_ms, self._state = now_ms, await table.state()
 
 
 class Meant(msgspec.Struct, frozen=True):
@@ -71,7 +71,3 @@ class Meant(msgspec.Struct, frozen=True):
                 return rows
             await self.expired.met(self.table, self.now_ms)
         return await ask(self.condition)
-
-
-async def _version(table: Table) -> tuple[str, int]:
-    return table.generation, await table.version()

@@ -78,7 +78,7 @@ def to_rows(memory: Memory, chunks: Sequence[Chunk]) -> list[Row]:
             session_id=memory.session_id,
             memory_type=memory.memory_type.value,
             text=chunk.text,
-            keyword_text=keyword_text(memory, chunk.text),
+            keyword_prefix=keyword_prefix(memory.created_at, memory.author, memory.source),
             embedding_state=EmbeddingState.PENDING.value,
             embedding_reason=None,
             embedding_attempts=0,
@@ -102,16 +102,11 @@ def to_rows(memory: Memory, chunks: Sequence[Chunk]) -> list[Row]:
     ]
 
 
-def keyword_text(memory: Memory, text: str) -> str:
-    """What the keyword index reads: date, speaker or source, text.
+def keyword_prefix(created_at: int, author: str | None, source: str | None) -> str:
+    """What the keyword index reads before the text: date, and speaker or source.
 
     Questions name days and people; on LoCoMo the date alone lifts BM25's R@10 from 64.3 to 66.7.
     """
-    return keyword_prefix(memory.created_at, memory.author, memory.source) + text
-
-
-def keyword_prefix(created_at: int, author: str | None, source: str | None) -> str:
-    """What stands before the text in what the keyword index reads."""
     return keyword_date(created_at) + keyword_speaker(author, source)
 
 

@@ -49,7 +49,7 @@ from noesis.ranking.pool import Pool, stretch
 from noesis.ranking.succession import below_successors
 from noesis.rows import by_memory, to_memory
 from noesis.settings import Settings
-from noesis.store import Column, Condition, FoundRow, Table
+from noesis.store import Column, Condition, FoundRow, Row, State, Table
 from noesis.store.filters import one_of
 from noesis.superseding import Superseding
 from noesis.text.normalise import clean_text, is_blank
@@ -223,6 +223,7 @@ class _Run:
         self._started = time.perf_counter()
         self._embedding_s = 0.0
         self._watch = Stopwatch()
+        self._since: dict[Table, State] = {}
         self.reason: str | None = None
 
     def timings(self) -> Timings:
@@ -255,7 +256,8 @@ class _Run:
 
     async def _whole(self, table: Table, found: Sequence[FoundRow]) -> dict[str, Memory]:
         """The memories of these rows by id; a row that is a whole memory is taken from where it was read."""
-        rows = await table.whole([row for row in found if row.chunks == 1])
+        single = [row for row in found if row.chunks == 1]
+        rows: list[Row] = [*await table.still(single, self._since[table])]
         missing = {row.parent_id for row in found} - {row.parent_id for row in rows}
         if missing:
             condition = self._meant(table).condition & one_of(Column.PARENT_ID, sorted(missing))
@@ -293,6 +295,7 @@ class _Run:
 
     async def _of_table(self, table: Table, vector: asyncio.Task[Vector | None]) -> list[Candidate]:
         meant = self._meant(table)
+        self._since[table] = await table.state()
         found = await from_legs(meant, self._text, vector, self._query.mode, self._watch)
         if self._query.mode is not Mode.HYBRID or not found:
             return found

@@ -111,8 +111,8 @@ class PartRestoring:
 
     async def _compare(self, batch: Sequence[list[Row]], archived: bool) -> list[Beside]:
         about = one_of(Column.PARENT_ID, [rows[0].parent_id for rows in batch])
-        active = by_memory(await self._store.active.rows(about, vectors=False, sound=False))
-        stored = by_memory(await self._store.archive.rows(about, vectors=False, sound=False))
+        active = by_memory(await self._store.active.remains(about))
+        stored = by_memory(await self._store.archive.remains(about))
         compared = []
         for then in batch:
             memory_id = then[0].parent_id

@@ -5,9 +5,9 @@ import noesis.store.memory_limits  # noqa: F401 - both before anything that impo
 from noesis.store.filters import Column, Condition
 from noesis.store.pinned import Pinned
 from noesis.store.recovery import Dropped
-from noesis.store.schema import FoundRow, RankingRow, Row
+from noesis.store.schema import FoundRow, Row
 from noesis.store.store import Store
-from noesis.store.tables import Table
+from noesis.store.tables import State, Table
 from noesis.store.vector_index import IndexPolicy
 from noesis.store.writer import Change, View
 
@@ -19,8 +19,8 @@ __all__ = [
     "FoundRow",
     "IndexPolicy",
     "Pinned",
-    "RankingRow",
     "Row",
+    "State",
     "Store",
     "Table",
     "View",

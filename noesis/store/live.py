@@ -9,6 +9,7 @@ from pathlib import Path
 from noesis.errors import StoreError
 from noesis.store.generations import Generation, current_name, open_as_it_is
 from noesis.store.tables import Table
+from noesis.store.vector_index import Depth
 
 Stamp = tuple[int, int, int]
 
@@ -20,16 +21,16 @@ class Live(Generation):
     who holds them has to be told.  Looking costs one `stat` of CURRENT.
     """
 
-    def __init__(self, store_dir: Path, opened: Generation, stamp: Stamp | None, nprobes: int) -> None:
+    def __init__(self, store_dir: Path, opened: Generation, stamp: Stamp | None, depth: Depth) -> None:
         super().__init__(
             opened.directory,
-            Table(opened.active.handle, nprobes, opened.name, self.follow),
-            Table(opened.archive.handle, nprobes, opened.name, self.follow),
+            Table(opened.active.handle, depth, opened.name, self.follow),
+            Table(opened.archive.handle, depth, opened.name, self.follow),
             opened.dropped,
         )
         self._store_dir = store_dir
         self._stamp = stamp
-        self._nprobes = nprobes
+        self._depth = depth
         self._opening = asyncio.Lock()
 
     async def follow(self) -> None:
@@ -47,7 +48,7 @@ class Live(Generation):
 
     async def _attach(self, directory: Path) -> None:
         try:
-            opened = await open_as_it_is(directory, self._nprobes)
+            opened = await open_as_it_is(directory, self._depth)
         except (RuntimeError, ValueError, OSError) as error:
             raise StoreError(f"The generation {directory.name} cannot be opened.") from error
         self.directory = opened.directory

@@ -19,6 +19,7 @@ from noesis.crash_points import crash_point
 from noesis.errors import StoreError, StoreIncompatible
 from noesis.store.calls import write_error
 from noesis.store.filters import EVERYTHING
+from noesis.store.former import second_of_first
 from noesis.store.generations import (
     ACTIVE,
     ARCHIVE,
@@ -31,7 +32,7 @@ from noesis.store.generations import (
 )
 from noesis.store.locks import DiskSync, StoreLocks
 from noesis.store.recovery import is_readable, newest_readable
-from noesis.store.schema import SCHEMA_VERSION, dimension_of, from_arrow
+from noesis.store.schema import SCHEMA_VERSION, dimension_of
 from noesis.store.siblings import Sibling, clear_leftovers, point_to
 from noesis.store.tables import Table
 
@@ -44,7 +45,7 @@ _IN_EVERY_FORMAT = ("id",)
 class Step(msgspec.Struct, frozen=True, kw_only=True):
     """What makes of rows of format `to - 1` rows of format `to`; `what` says it for people.
 
-    `change` gets every column but `row_hash`, which is made anew at the end.
+    `change` gets every column of its format and gives every one of the next.
     """
 
     to: int
@@ -52,7 +53,9 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     change: Callable[[pa.Table], pa.Table]
 
 
-STEPS: tuple[Step, ...] = ()
+STEPS: tuple[Step, ...] = (
+    Step(to=2, what="All values of a row lie in one column as well.", change=second_of_first),
+)
 """In order; the first format was 1."""
 
 
@@ -103,7 +106,7 @@ async def upgrade(old: Path, new: Path, steps: Sequence[Step], now_ms: int) -> N
     write_info(new, msgspec.structs.replace(read_info(new), embedder=info.embedder))
     connection, generation = await connect(old), await open_as_it_is(new)
     for target in (generation.active, generation.archive):
-        await _rewrite(Table(await connection.open_table(target.name), nprobes=1), target, way)
+        await _rewrite(Table(await connection.open_table(target.name)), target, way)
         crash_point("upgrade: a table written")
 
 
@@ -123,12 +126,11 @@ async def _rewrite(old: Table, new: Table, way: Sequence[Step]) -> None:
     dimension = dimension_of(schema)
     if dimension is not None:
         await new.add_vectors(dimension)
-    names = [name for name in schema.names if name != "row_hash"]
-    async for piece in old.pieces(names, EVERYTHING, _BATCH):
+    async for piece in old.pieces(schema.names, EVERYTHING, _BATCH):
         rows = piece
         for step in way:
             rows = step.change(rows)
-        await new.append(from_arrow(rows))
+        await new.add(rows)
 
 
 def _is_old(store_dir: Path) -> bool:

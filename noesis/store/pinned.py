@@ -67,7 +67,7 @@ async def _instant(generation: Generation, locks: StoreLocks) -> tuple[Path, tup
 async def _at_version(connection: lancedb.AsyncConnection, table: Table, version: int) -> Table:
     handle = await reading(lambda: connection.open_table(table.name), table.name)
     await reading(lambda: handle.checkout(version), table.name)
-    return Table(handle, nprobes=1)
+    return Table(handle)
 
 
 async def _copies(active: Table, archive: Table) -> frozenset[str]:

@@ -113,14 +113,14 @@ class Store:
         damaged = False
         lost: list[Dropped] = []
         try:
-            opened = await open_generation(directory, name, policy.nprobes, locks)
+            opened = await open_generation(directory, name, policy.depth, locks)
         except StoreError as error:
             if not despite_damage or type(error) is not StoreError:
                 raise
             damaged = True
             await create_empty(directory / _SCRATCH / "stand-in", now_ms())
             opened = await open_as_it_is(directory / _SCRATCH / "stand-in")
-        generation = Live(directory, opened, stamp, policy.nprobes)
+        generation = Live(directory, opened, stamp, policy.depth)
         if not damaged:
             at = now_ms()
             lost = [msgspec.structs.replace(each, at=at) for each in opened.dropped]

@@ -16,37 +16,40 @@ from lancedb.index import FTS, Bitmap, BTree, LabelList
 
 from noesis.store.calls import not_as_written, reading, told, writing
 from noesis.store.filters import EVERYTHING, Column, Condition, one_of
+from noesis.store.packing import (
+    as_they_lie,
+    at_places,
+    damaged,
+    found_rows,
+    from_arrow,
+    hash_of,
+    is_sound,
+    to_arrow,
+)
 from noesis.store.schema import (
     ADDRESS,
     COLUMNS,
-    FOUND_COLUMNS,
-    OTHER_COLUMNS,
+    PACKED,
+    ROW_HASH,
     FoundRow,
     Row,
-    completed,
-    damaged,
     dimension_of,
-    found_rows,
-    from_arrow,
     new_schema,
-    row_hash,
-    to_arrow,
     vector_field,
 )
+from noesis.store.vector_index import DEFAULT_DEPTH, Depth
 from noesis.text.stop_words import STOP_WORDS
 
 T = TypeVar("T")
+State = tuple[str, int]
+"""The generation of a table, and its version."""
 Matches = tuple[list[FoundRow], npt.NDArray[np.float32]]
 
 _MANY_ROWS = 16
 _COUNTED_AT_ONCE = 8192
 """All at once a hundred thousand rows take 20 MB for a few figures."""
-_PLACE = ("session_id", "source", "position")
-REFINE = 10
-"""An index only picks the candidates; this many times the limit are scored exactly."""
-_CANDIDATES = 500
-"""And so many at least: where topics are smaller than a short list, 100 candidates held 0.95 of the ten
-nearest, 500 held 0.99 (IVF_RQ, 6,000 vectors, width 384)."""
+FOUND_COLUMNS = (PACKED, ADDRESS)
+"""What a search reads of a row, beside its vector."""
 
 
 def keyword_index() -> FTS:
@@ -85,12 +88,12 @@ class Table:
     def __init__(
         self,
         table: AsyncTable,
-        nprobes: int,
+        depth: Depth = DEFAULT_DEPTH,
         generation: str = "",
         follow: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self._table = table
-        self._nprobes = nprobes
+        self._depth = depth
         self._follow = follow
         self._dimension: int | None = None
         self.generation = generation
@@ -119,6 +122,11 @@ class Table:
         await self.follow()
         return int(await self._read(self._table.version))
 
+    async def state(self) -> State:
+        """What tells whether anything was committed between two moments.  Raises StoreError."""
+        version = await self.version()
+        return self.generation, version
+
     async def dimension(self) -> int | None:
         """The width of the vectors (dimensions), or None before the first one came."""
         await self.follow()
@@ -127,14 +135,20 @@ class Table:
         return self._dimension
 
     async def rows(
-        self, condition: Condition, limit: int | None = None, *, vectors: bool = True, sound: bool = True
+        self, condition: Condition, limit: int | None = None, *, vectors: bool = True
     ) -> list[Row]:
         """The rows that fit, in no order, with their vectors or without.
 
-        Raises StoreError when one is not what was stored, unless they need not be `sound`, to be replaced.
+        Raises StoreError when one is not what was stored.
         """
-        found = await self.select(await self._columns(COLUMNS), condition, limit)
-        return self._sound(found, vectors=vectors, sound=sound)
+        found = await self.select(await self._columns([PACKED]), condition, limit)
+        return self._sound(found, vectors=vectors)
+
+    async def remains(self, condition: Condition) -> list[Row]:
+        """The rows that fit, damaged ones too, to be compared and replaced (`as_they_lie`)."""
+        found = await self.select(await self._columns(COLUMNS), condition)
+        with told(self.name):
+            return as_they_lie(found)
 
     async def rows_at(
         self, condition: Condition, places: Collection[tuple[str | None, str | None, int | None]]
@@ -142,9 +156,7 @@ class Table:
         """The rows that fit and stand at one of these places: session, source, position."""
         found = await self.select(await self._columns(FOUND_COLUMNS), condition)
         with told(self.name):
-            keys = zip(*(found.column(name).to_pylist() for name in _PLACE), strict=True)
-            kept = [index for index, key in enumerate(keys) if key in places]
-            return found_rows(found.take(kept))
+            return found_rows(at_places(found, places))
 
     async def select(
         self, columns: Sequence[str], condition: Condition, limit: int | None = None
@@ -167,19 +179,22 @@ class Table:
         await self.follow()
         return await self._read(lambda: self._table.take_row_ids([*addresses]).select([*columns]).to_arrow())
 
-    async def whole(self, found: Sequence[FoundRow]) -> list[Row]:
-        """The rows that a search found with the rest of their columns, without their vectors, in no order.
+    async def still(self, found: Sequence[FoundRow], since: State) -> list[FoundRow]:
+        """Those rows that lie where they were read after `since`, and are what was stored.
 
-        Left out is one that is not there any more, or not what was stored: `rows` says what became of it.
+        Of another one `rows` says what became of it.
         """
         if not found:
             return []
-        others = await self.take([*OTHER_COLUMNS, ADDRESS], [row.address for row in found])
-        with told(self.name):
-            rows = completed(found, others)
-        for row in rows:
-            row.vector = None
-        return rows
+        if await self.state() == since:
+            return [row for row in found if is_sound(row.packed, row.vector)]
+        there = await self.take([ROW_HASH, ADDRESS], [row.address for row in found])
+        hashes = dict(zip(*(there.column(name).to_pylist() for name in (ADDRESS, ROW_HASH)), strict=True))
+        return [
+            row
+            for row in found
+            if hashes.get(row.address) == hash_of(row.packed) and is_sound(row.packed, row.vector)
+        ]
 
     async def values(
         self, columns: Sequence[Column], condition: Condition, limit: int | None = None
@@ -238,8 +253,8 @@ class Table:
             else:
                 # 0 = as many as a filter needs: a fixed number loses rows that fit.  It comes first
                 # because the least may not exceed the most, which is 20 unless told.
-                query = query.maximum_nprobes(0).minimum_nprobes(self._nprobes)
-                query = query.refine_factor(max(REFINE, -(-_CANDIDATES // limit)))
+                query = query.maximum_nprobes(0).minimum_nprobes(self._depth.nprobes)
+                query = query.refine_factor(self._depth.refine(limit))
             if condition.sql:
                 query = query.where(condition.sql)
             return await query.select([*columns, "_distance"]).limit(limit).to_arrow()
@@ -273,7 +288,7 @@ class Table:
         self, condition: Condition, size: int, *, vectors: bool = True
     ) -> AsyncIterator[list[Row]]:
         """All rows that fit as of now, in batches of at most `size`, with their vectors or without."""
-        async for found in self.pieces(await self._columns(COLUMNS), condition, size):
+        async for found in self.pieces(await self._columns([PACKED]), condition, size):
             yield self._sound(found, vectors=vectors)
 
     async def pieces(
@@ -312,8 +327,13 @@ class Table:
     async def append(self, rows: Sequence[Row]) -> None:
         """Add rows whose ids the table does not have; for a table that nobody else writes to yet."""
         if rows:
-            data = await asyncio.to_thread(to_arrow, rows, await self._table.schema())
-            await writing(lambda: self._table.add(data, on_bad_vectors="null"))
+            await self.add(await asyncio.to_thread(to_arrow, rows, await self._table.schema()))
+
+    async def add(self, rows: pa.Table) -> None:
+        """The same with rows as they lie in a table that has at least these columns."""
+        schema = await self._table.schema()
+        data = rows.select(schema.names).cast(schema)
+        await writing(lambda: self._table.add(data, on_bad_vectors="null"))
 
     async def upsert(self, rows: Sequence[Row]) -> None:
         """Insert the rows or replace those with the same ids; only under the write lock."""
@@ -337,12 +357,11 @@ class Table:
         with told(self.name):
             return list(zip(*(found.column(name).to_pylist() for name in names), strict=True))
 
-    def _sound(self, found: pa.Table, *, vectors: bool, sound: bool = True) -> list[Row]:
+    def _sound(self, found: pa.Table, *, vectors: bool) -> list[Row]:
         """The rows of a result, each compared with its hash, which covers its vector too."""
         with told(self.name):
-            rows = from_arrow(found)
-            hashes = found.column("row_hash").to_pylist() if sound else []
-            wrong = [row.id for row, stored in zip(rows, hashes, strict=False) if row_hash(row) != stored]
+            rows, packed = from_arrow(found), found.column(PACKED).to_pylist()
+            wrong = [row.id for row, each in zip(rows, packed, strict=True) if not is_sound(each, row.vector)]
         if wrong:
             raise not_as_written(self.name, wrong)
         if not vectors:

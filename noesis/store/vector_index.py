@@ -1,7 +1,7 @@
 """The policy of the vector index: which kind, with what parameters, when it is built, rebuilt or dropped.
 
 Below a number of vectors search is exact; from there on an index picks candidates, which search
-scores exactly.  `rq` (IVF_RQ, one bit a dimension) is built in seconds and is the default; `pq`
+scores exactly.  `rq` (IVF_RQ, two bits a dimension) is built in seconds and is the default; `pq`
 (IVF_PQ) and `hnsw` (IVF_HNSW_SQ) take minutes for what it does in seconds.  All of them keep
 LanceDB's own number of partitions: folding new rows in merges and splits partitions towards it.
 """
@@ -27,6 +27,29 @@ _WIDTHS = range(2, 17)
 _KIND_OF: dict[str, Kind] = {"IvfRq": "rq", "IvfPq": "pq", "IvfHnswSq": "hnsw"}
 
 
+_RQ_BITS = 2
+"""Bits a dimension; with one, 500 candidates had to be scored exactly for what 180 bring with two."""
+
+
+class Depth(msgspec.Struct, frozen=True):
+    """How deep a query reads an index: how many partitions, and how many candidates it scores exactly.
+
+    That is `per_hit` times the limit, and `candidates` at least: where topics are smaller than a short list,
+    too few candidates miss some of the nearest.
+    """
+
+    nprobes: int = 16
+    candidates: int = 180
+    per_hit: int = 3
+
+    def refine(self, limit: int) -> int:
+        """By what factor more candidates are scored than a query brings."""
+        return max(self.per_hit, -(-self.candidates // limit))
+
+
+DEFAULT_DEPTH = Depth()
+
+
 class IndexPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """What the settings say: the kind, from how many vectors on, `pq`'s sub-vectors, partitions to read."""
 
@@ -35,17 +58,23 @@ class IndexPolicy(msgspec.Struct, frozen=True, kw_only=True):
     sub_vectors: int = 96
     nprobes: int = 16
 
+    @property
+    def depth(self) -> Depth:
+        """How deep its index is read; the codes of `pq` and `hnsw` are coarser than those of `rq`."""
+        return Depth(self.nprobes) if self.kind == "rq" else Depth(self.nprobes, 500, 10)
+
 
 class Design(msgspec.Struct, frozen=True):
-    """An index to build: its kind and, for `pq`, the number of sub-vectors."""
+    """An index to build: its kind, for `pq` the number of sub-vectors, for `rq` the bits a dimension."""
 
     kind: Kind
     sub_vectors: int | None = None
+    bits: int | None = None
 
     def config(self) -> IvfRq | IvfPq | HnswSq:
         """The same in LanceDB's words."""
         if self.kind == "rq":
-            return IvfRq(distance_type="cosine")
+            return IvfRq(distance_type="cosine", num_bits=_RQ_BITS)
         if self.kind == "pq":
             return IvfPq(distance_type="cosine", num_sub_vectors=self.sub_vectors)
         return HnswSq(distance_type="cosine")
@@ -56,6 +85,7 @@ class VectorIndex(msgspec.Struct, frozen=True):
 
     kind: str
     sub_vectors: int | None
+    bits: int | None
     covered: int
     uncovered: int
     segments: int
@@ -67,16 +97,19 @@ class VectorIndex(msgspec.Struct, frozen=True):
 
     def follows(self, design: Design) -> bool:
         """Whether it is what would be built now."""
-        return (self.kind, self.sub_vectors) == (design.kind, design.sub_vectors)
+        mine = Design(self.kind, self.sub_vectors, self.bits)  # type: ignore[arg-type]
+        return mine == design
 
 
 def described(index: IndexConfig) -> VectorIndex:
     """A vector index of LanceDB's list; a kind that is none of ours keeps LanceDB's name."""
     details: dict[str, Any] = index.index_details or {}
     kind = _KIND_OF.get(index.index_type, index.index_type)
+    compression: dict[str, Any] = details.get("compression", {})
     return VectorIndex(
         kind=kind,
-        sub_vectors=details.get("compression", {}).get("num_sub_vectors") if kind == "pq" else None,
+        sub_vectors=compression.get("num_sub_vectors") if kind == "pq" else None,
+        bits=compression.get("num_bits") if kind == "rq" else None,
         covered=index.num_indexed_rows or 0,
         uncovered=index.num_unindexed_rows or 0,
         segments=index.num_segments or 1,
@@ -90,7 +123,7 @@ def design_for(policy: IndexPolicy, dimension: int) -> Design:
     not allow that gets `hnsw`, which takes any.
     """
     if policy.kind == "rq" and dimension % 8 == 0:
-        return Design("rq")
+        return Design("rq", bits=_RQ_BITS)
     if policy.kind == "pq" and (parts := sub_vectors_for(dimension, policy.sub_vectors)):
         return Design("pq", parts)
     return Design("hnsw")

@@ -14,7 +14,8 @@ import pyarrow as pa
 from noesis.store.calls import told
 from noesis.store.filters import EVERYTHING, Column, Condition, equals
 from noesis.store.generations import ACTIVE, ARCHIVE, Generation
-from noesis.store.schema import COLUMNS, Row, damaged, from_arrow
+from noesis.store.packing import damaged, from_arrow
+from noesis.store.schema import COLUMNS, Row
 from noesis.store.tables import Table
 
 

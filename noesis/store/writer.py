@@ -250,10 +250,10 @@ class Writer:
         if condition is None:
             return View((), ())
         # What is to be replaced may be damaged; any other change would give it a hash that fits.
-        sound = not all(getattr(change, "mends", False) for change in changes)
+        mends = all(getattr(change, "mends", False) for change in changes)
+        tables = (self._generation.active, self._generation.archive)
         active, archived = await asyncio.gather(
-            self._generation.active.rows(condition, sound=sound),
-            self._generation.archive.rows(condition, sound=sound),
+            *(table.remains(condition) if mends else table.rows(condition) for table in tables)
         )
         return View(active, archived)
 

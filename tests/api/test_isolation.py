@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from noesis.memory import Role
 from noesis.store.filters import EVERYTHING
-from noesis.store.schema import row_hash
+from noesis.store.packing import row_hash
 from tests.store.changes import Put
 from tests.support import Product, running
 

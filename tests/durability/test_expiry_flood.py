@@ -56,7 +56,7 @@ async def fill(product: Product, count: int, expires_at: int, word: str, chance:
 def row_like(template: Row, text: str, expires_at: int, vector: np.ndarray) -> Row:
     """A memory of its own with this text."""
     memory_id = str(uuid.uuid4())
-    values = {"id": memory_id, "parent_id": memory_id, "text": text, "keyword_text": text, "vector": vector}
+    values = {"id": memory_id, "parent_id": memory_id, "text": text, "vector": vector}
     return msgspec.structs.replace(
         template, **values, content_hash=uuid.uuid4().hex * 2, expires_at=expires_at
     )

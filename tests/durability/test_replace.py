@@ -20,7 +20,7 @@ from noesis.errors import StoreError
 from noesis.memory import DELETED
 from noesis.store import Row, Table
 from noesis.store.filters import Column, one_of
-from noesis.store.schema import row_hash
+from noesis.store.packing import row_hash
 from tests.operations.expire import archive
 from tests.operations.samples import MEMORIES, index, search
 from tests.servers import all_memories, headers, process, token_for

@@ -10,7 +10,7 @@ import pytest
 
 from noesis.browsing import agent_condition, live_condition
 from noesis.candidates import FETCHED
-from noesis.store import Condition, FoundRow, Table
+from noesis.store import Condition, FoundRow, State, Table
 from tests.operations.samples import bulk, index, search, texts
 from tests.support import Clock, Product
 
@@ -154,19 +154,19 @@ async def test_a_hit_that_changes_while_it_is_ranked_is_shown_as_it_is_now(
     stored = await index(alpha, "heron one", ttl_days=1)
     await index(alpha, "heron two")
     path = f"/api/v1/memories/{stored['id']}"
-    whole = Table.whole
+    still = Table.still
 
-    async def changed_first(table: Table, found: list[FoundRow]) -> Any:
-        monkeypatch.setattr(Table, "whole", whole)
+    async def changed_first(table: Table, found: list[FoundRow], since: State) -> Any:
+        monkeypatch.setattr(Table, "still", still)
         if change == "edited":
             assert (await alpha.patch(path, json={"text": "heron three"})).status_code == 200
         elif change == "deleted":
             assert (await alpha.delete(path)).status_code == 200
         else:
             clock.advance(days=1)
-        return await whole(table, found)
+        return await still(table, found, since)
 
-    monkeypatch.setattr(Table, "whole", changed_first)
+    monkeypatch.setattr(Table, "still", changed_first)
     found = set(texts(await search(alpha, "heron", archive="never")))
     # A search means one instant, its beginning: what expires later is still in its answer.
     expected = {"edited": {"heron three"}, "deleted": set[str](), "expired": {"heron one"}}

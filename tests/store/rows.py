@@ -10,7 +10,7 @@ import numpy as np
 from noesis.embedding import Vector
 from noesis.store import Row, Store
 from noesis.store.filters import EVERYTHING
-from noesis.store.schema import row_hash
+from noesis.store.packing import row_hash
 from noesis.text.normalise import content_hash
 from tests.support import NOW
 
@@ -29,7 +29,7 @@ def make_row(number: int, **values: Any) -> Row:
         session_id=None,
         memory_type="fact",
         text=text,
-        keyword_text=text,
+        keyword_prefix="",
         embedding_state="pending",
         embedding_reason=None,
         embedding_attempts=0,

@@ -17,8 +17,9 @@ from noesis.store.calls import reading, told, writing
 from noesis.store.filters import EVERYTHING, Column, equals
 from noesis.store.generations import connect, open_tables
 from noesis.store.linking import link_newest
+from noesis.store.packing import row_hash
 from noesis.store.pinned import pin
-from noesis.store.schema import row_hash
+from noesis.store.vector_index import Depth
 from tests.store.changes import Count, Drop, Put
 from tests.store.damage import damage_text
 from tests.store.rows import make_row, unit_vector
@@ -81,7 +82,7 @@ READS: tuple[Callable[[Table], Awaitable[Any]], ...] = (
 async def outcomes(directory: Path) -> list[Any]:
     """What each read gives, or the error that it raises."""
     try:
-        table = (await open_tables(await connect(directory), directory, nprobes=4)).active
+        table = (await open_tables(await connect(directory), directory, Depth(nprobes=4))).active
     except StoreError as error:
         return [error]
     return await asyncio.gather(*(read(table) for read in READS), return_exceptions=True)

@@ -8,7 +8,8 @@ import pyarrow as pa
 import pytest
 
 from noesis.store import Row, Store
-from noesis.store.schema import damaged, new_schema, row_hash, to_arrow, vector_field
+from noesis.store.packing import damaged, row_hash, to_arrow
+from noesis.store.schema import new_schema, vector_field
 from tests.store.changes import Put
 from tests.store.rows import content, make_row, unit_vector
 

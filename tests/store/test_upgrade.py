@@ -13,16 +13,19 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import msgspec
-import pyarrow as pa
 import pytest
 
-from noesis.errors import StoreIncompatible
-from noesis.store import Store, migrations
+from noesis.errors import StoreError, StoreIncompatible
+from noesis.store import Column, Row, Store
+from noesis.store.filters import EVERYTHING, differs
 from noesis.store.generations import current_name, read_info, write_info
-from noesis.store.migrations import Step, steps_from, upgrade_in_place
-from noesis.store.schema import SCHEMA_VERSION, row_hash
+from noesis.store.migrations import STEPS, Step, steps_from, upgrade_in_place
+from noesis.store.packing import row_hash
+from noesis.store.schema import SCHEMA_VERSION
 from noesis.store.whole import read_whole
+from tests.store import first_format
 from tests.store.changes import Put
+from tests.store.damage import damage_text
 from tests.store.rows import content, make_row, unit_vector
 from tests.support import NOW
 
@@ -30,10 +33,7 @@ ROWS = range(1, 8)
 PROGRAM = """
 import asyncio, sys
 from pathlib import Path
-from noesis.store import migrations
-from tests.store.test_upgrade import STEP, opened
-
-migrations.STEPS = (STEP,)
+from tests.store.test_upgrade import opened
 
 async def main(directory):
     async with opened(Path(directory)):
@@ -42,13 +42,7 @@ async def main(directory):
 asyncio.run(main(sys.argv[1]))
 """
 
-
-def with_trust(rows: pa.Table) -> pa.Table:
-    return rows.append_column("trust", pa.array([""] * rows.num_rows, pa.string()))
-
-
-STEP = Step(to=1, what="Memories say how far their origin is trusted.", change=with_trust)
-"""A made-up step: format 0 is today's without the column `trust`."""
+NEXT = Step(to=SCHEMA_VERSION + 1, what="Another one.", change=lambda rows: rows)
 
 
 @asynccontextmanager
@@ -60,16 +54,30 @@ async def opened(directory: Path) -> AsyncIterator[Store]:
         await store.close()
 
 
+def row_of(number: int) -> Row:
+    """A row with something in every value."""
+    return make_row(
+        number,
+        vector=unit_vector(number) if number != 3 else None,
+        keyword_prefix="[3 May 2026] Ann: ",
+        session_id="s",
+        tags=["boat", "island"],
+        source="notes.md",
+        position=number,
+        author="Ann",
+        author_role="user",
+        trust="flagged",
+        embedding_reason="slow",
+        archived_at=NOW if number == 7 else None,
+        archive_reason="expired" if number == 7 else None,
+    )
+
+
 @pytest.fixture
 async def old(tmp_path: Path) -> Path:
-    """A store of the made-up format 0, with vectors and a memory in the archive."""
+    """A store of the first format, with vectors and a memory in the archive."""
     directory = tmp_path / "old"
-    async with opened(directory) as store:
-        for number in ROWS:
-            await store.submit(Put(make_row(number, vector=unit_vector(number)), archived=number == 7))
-        for table in (store.active, store.archive):
-            await table.handle.drop_columns(["trust"])
-        write_info(store.directory, msgspec.structs.replace(store.info, schema_version=0))
+    await first_format.write(directory, [row_of(number) for number in ROWS if number != 7], [row_of(7)])
     return directory
 
 
@@ -80,28 +88,34 @@ async def whole(store: Store) -> dict[str, int]:
     return {name: len(table.hashes) for name, table in contents.items()}
 
 
-async def test_rows_of_an_earlier_format_are_written_anew_at_the_start(
-    old: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(migrations, "STEPS", (STEP,))
+async def test_rows_of_an_earlier_format_are_written_anew_at_the_start(old: Path) -> None:
     async with opened(old) as store:
         assert await whole(store) == {"memories": 6, "memories_archive": 1}
         assert (store.directory.name, store.previous) == ("0002", "0001")
         assert (store.info.made_by, store.info.schema_version) == ("upgrade", SCHEMA_VERSION)
         assert (await content(store))["active"] == {
-            row.id: row_hash(row)
-            for row in (make_row(number, vector=unit_vector(number)) for number in ROWS if number != 7)
+            row.id: row_hash(row) for row in (row_of(number) for number in ROWS if number != 7)
         }
+        assert [*(await content(store))["archive"].values()] == [row_hash(row_of(7))]
+        found, _ = await store.active.matching("number 5", EVERYTHING, 1)
+        near, _ = await store.active.nearest(unit_vector(5), EVERYTHING, 1)
+        assert [row.id for row in (*found, *near)] == [row_of(5).id] * 2
         await store.submit(Put(make_row(9)))
         assert len((await content(store))["active"]) == 7
     async with opened(old) as again:
         assert again.directory.name == "0002"
 
 
-async def test_two_processes_that_start_at_once_upgrade_once(
-    old: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(migrations, "STEPS", (STEP,))
+async def test_a_row_that_was_damaged_before_is_told_of_afterwards(old: Path) -> None:
+    damage_text(old / "generations" / "0001", "memory number 5")
+    async with opened(old) as store:
+        assert await store.active.damaged() == [row_of(5).id]
+        assert len(await store.active.rows(differs(Column.ID, row_of(5).id))) == 5
+        with pytest.raises(StoreError, match=f"{row_of(5).id} is not what was stored"):
+            await store.active.rows(EVERYTHING)
+
+
+async def test_two_processes_that_start_at_once_upgrade_once(old: Path) -> None:
     async with opened(old) as one, opened(old) as other:
         for store in (one, other):
             assert await whole(store) == {"memories": 6, "memories_archive": 1}
@@ -109,6 +123,8 @@ async def test_two_processes_that_start_at_once_upgrade_once(
 
 
 async def test_a_format_without_a_way_to_todays_is_refused_and_nothing_is_touched(old: Path) -> None:
+    generation = old / "generations" / "0001"
+    write_info(generation, msgspec.structs.replace(read_info(generation), schema_version=0))
     before = sorted((path, path.stat().st_mtime_ns) for path in (old / "generations").rglob("*"))
     with pytest.raises(StoreIncompatible, match="format 0"):
         await Store.open(old, now_ms=lambda: NOW)
@@ -117,10 +133,12 @@ async def test_a_format_without_a_way_to_todays_is_refused_and_nothing_is_touche
 
 
 def test_a_way_has_every_step_once() -> None:
-    assert steps_from(SCHEMA_VERSION, ()) == []
-    assert steps_from(0, (STEP,)) == [STEP]
-    with pytest.raises(StoreIncompatible):
-        steps_from(0, (STEP, STEP))
+    assert [step.to for step in STEPS] == [*range(2, SCHEMA_VERSION + 1)]
+    assert steps_from(1, STEPS) == [*STEPS]
+    assert steps_from(SCHEMA_VERSION, STEPS) == []
+    for wrong in ((*STEPS, *STEPS), STEPS[1:], (*STEPS, NEXT)):
+        with pytest.raises(StoreIncompatible):
+            steps_from(1, wrong)
 
 
 async def test_an_older_program_refuses_newer_memories_in_one_line(tmp_path: Path) -> None:
@@ -136,9 +154,8 @@ async def test_an_older_program_refuses_newer_memories_in_one_line(tmp_path: Pat
 
 
 async def test_what_an_archive_of_an_earlier_format_holds_is_upgraded_in_its_place(
-    old: Path, monkeypatch: pytest.MonkeyPatch
+    old: Path,
 ) -> None:
-    monkeypatch.setattr(migrations, "STEPS", (STEP,))
     unpacked = old / "generations" / "0001"
     await upgrade_in_place(unpacked)
     assert read_info(unpacked).schema_version == SCHEMA_VERSION
@@ -157,7 +174,7 @@ async def test_what_an_archive_of_an_earlier_format_holds_is_upgraded_in_its_pla
     ],
 )
 async def test_an_upgrade_that_is_killed_is_made_at_the_next_start(
-    point: str, live: str, old: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    point: str, live: str, old: Path, tmp_path: Path
 ) -> None:
     directory = tmp_path / "killed"
     shutil.copytree(old, directory)
@@ -168,7 +185,6 @@ async def test_an_upgrade_that_is_killed_is_made_at_the_next_start(
         env={**os.environ, "NOESIS_CRASH_AT": point},
     )
     assert (ended.returncode, current_name(directory)) == (-9, live)
-    monkeypatch.setattr(migrations, "STEPS", (STEP,))
     async with opened(directory) as store:
         assert await whole(store) == {"memories": 6, "memories_archive": 1}
         assert len(list((directory / "generations").iterdir())) == 2
