@@ -16,7 +16,7 @@ import uvicorn
 
 from noesis.api.app import build_app
 from noesis.errors import QueueUnavailable, SettingsError
-from noesis.heap import bound_heaps, keep_releasing
+from noesis.heap import bound_heaps, keep_releasing, settle
 from noesis.logs import configure
 from noesis.redis_server import embedded_redis
 from noesis.runtime import Noesis, make_data_dir, open_runtime
@@ -109,6 +109,7 @@ async def _serve(settings: Settings, noesis: Noesis, listener: socket.socket, an
             forwarded_allow_ips=list(settings.trusted_proxies),
         )
     )
+    settle()
     announce(await welcome(settings, noesis, listener.getsockname()[1]))
     await server.serve(sockets=[listener])
 

@@ -23,7 +23,7 @@ from noesis.candidates import (
     beside,
     from_legs,
     merged,
-    passage_of,
+    read_passages,
 )
 from noesis.embedding.base import EmbedderIdentity, Vector
 from noesis.errors import EmbedderError, InvalidInput, TooLarge
@@ -300,15 +300,20 @@ class _Run:
         if self._query.mode is not Mode.HYBRID or not found:
             return found
         best = sorted(found, key=lambda candidate: -candidate.promise)[:NEIGHBOURS_OF]
-        near = await beside(meant, best, self._watch)
+        near, _ = await asyncio.gather(beside(meant, best, self._watch), _reading(found))
         return merged(found, near)
 
     async def _pool(self, found: Sequence[Candidate], vector: Vector | None) -> Pool:
         return Pool(
             question_of(self._text, vector),
-            [passage_of(candidate.row) for candidate in found],
+            [candidate.passage() for candidate in found],
             await self._words.of(self._store.active, self._whose),
         )
+
+
+async def _reading(found: Sequence[Candidate]) -> None:
+    """Begins once the read beside it waits for the store."""
+    read_passages(found)
 
 
 def question(raw: str) -> str:

@@ -17,7 +17,7 @@ Vector = npt.NDArray[np.float32]
 _REMEMBERED_TEXTS = 4096
 
 
-class TextFacts(msgspec.Struct, frozen=True):
+class TextFacts(msgspec.Struct, frozen=True, gc=False):
     """What is read from a text once: its terms, its length in words, and the signs in it.
 
     `self_words` is how many of the words stand for who says it.
@@ -31,7 +31,7 @@ class TextFacts(msgspec.Struct, frozen=True):
     names_number: bool
 
 
-class Passage(msgspec.Struct, kw_only=True):
+class Passage(msgspec.Struct, kw_only=True, gc=False):
     """A stored chunk of a memory as a candidate.
 
     `thread` and `place` say where it stands among its neighbours: the source or session, and the

@@ -10,7 +10,7 @@ import pyarrow as pa
 SCHEMA_VERSION = 2
 
 
-class Row(msgspec.Struct):
+class Row(msgspec.Struct, gc=False):
     """One chunk of a memory as it is stored.
 
     A memory of one chunk is one row; of a longer one the first row has the memory's id and the
@@ -56,7 +56,7 @@ class Row(msgspec.Struct):
         return self.keyword_prefix + self.text
 
 
-class FoundRow(Row, kw_only=True):
+class FoundRow(Row, kw_only=True, gc=False):
     """A row as a search reads it, with where it lies and its `packed` values, by which it is checked if it is a hit.
 
     An address (Lance's row id: fragment and place in it) is given once: a row that is written anew, or moved

@@ -1,7 +1,7 @@
 """The policy of the vector index: which kind, with what parameters, when it is built, rebuilt or dropped.
 
 Below a number of vectors search is exact; from there on an index picks candidates, which search
-scores exactly.  `rq` (IVF_RQ, two bits a dimension) is built in seconds and is the default; `pq`
+scores exactly.  `rq` (IVF_RQ, three bits a dimension) is built in seconds and is the default; `pq`
 (IVF_PQ) and `hnsw` (IVF_HNSW_SQ) take minutes for what it does in seconds.  All of them keep
 LanceDB's own number of partitions: folding new rows in merges and splits partitions towards it.
 """
@@ -27,8 +27,9 @@ _WIDTHS = range(2, 17)
 _KIND_OF: dict[str, Kind] = {"IvfRq": "rq", "IvfPq": "pq", "IvfHnswSq": "hnsw"}
 
 
-_RQ_BITS = 2
-"""Bits a dimension; with one, 500 candidates had to be scored exactly for what 180 bring with two."""
+_RQ_BITS = 3
+"""Bits a dimension; with one, 500 candidates had to be scored exactly for what 120 bring with three.  With two
+180 found 97 % of the nearest of questions that lie far from all, where three find 99.9 (100,000 vectors)."""
 
 
 class Depth(msgspec.Struct, frozen=True):
@@ -39,8 +40,8 @@ class Depth(msgspec.Struct, frozen=True):
     """
 
     nprobes: int = 16
-    candidates: int = 180
-    per_hit: int = 3
+    candidates: int = 120
+    per_hit: int = 2
 
     def refine(self, limit: int) -> int:
         """By what factor more candidates are scored than a query brings."""

@@ -356,7 +356,7 @@ def test_sub_vectors_divide_the_width(width: int, wanted: int, parts: int | None
 @pytest.mark.parametrize(
     ("kind", "width", "design"),
     [
-        ("rq", 384, Design("rq", bits=2)),
+        ("rq", 384, Design("rq", bits=3)),
         ("rq", 100, Design("hnsw")),
         ("pq", 384, Design("pq", 96)),
         ("pq", 100, Design("pq", 50)),
@@ -379,7 +379,7 @@ async def test_odd_widths_are_indexed_too(tmp_path: Path) -> None:
 
 
 def test_growth_counts_vectors() -> None:
-    covered = VectorIndex(kind="rq", sub_vectors=None, bits=2, covered=900, uncovered=100, segments=2)
+    covered = VectorIndex(kind="rq", sub_vectors=None, bits=3, covered=900, uncovered=100, segments=2)
     behind = msgspec.structs.replace(covered, covered=100, uncovered=900)
     assert [has_outgrown(covered, 250, vectors) for vectors in (999, 1000)] == [False, True]
     assert [has_outgrown(behind, 250, vectors) for vectors in (499, 500)] == [False, True]
