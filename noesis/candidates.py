@@ -93,7 +93,7 @@ async def from_legs(
         async def ask(condition: Condition) -> Sequence[FoundRow]:
             return (await table.nearest(query, condition, FETCHED))[0]
 
-        for rank, row in enumerate(await watch.of(meant.best(ask)), 1):
+        for rank, row in enumerate(filter(meant.holds, await watch.of(meant.best(ask))), 1):
             found.setdefault(row.id, Candidate(row, table)).vector_rank = rank
 
     async def by_words() -> None:
@@ -103,7 +103,7 @@ async def from_legs(
         async def ask(condition: Condition) -> Sequence[FoundRow]:
             return (await table.matching(text, condition, FETCHED))[0]
 
-        for rank, row in enumerate(await watch.of(meant.best(ask)), 1):
+        for rank, row in enumerate(filter(meant.holds, await watch.of(meant.best(ask))), 1):
             found.setdefault(row.id, Candidate(row, table)).keyword_rank = rank
 
         # While the question's vector is made, or its nearest are looked for.

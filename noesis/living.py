@@ -43,9 +43,14 @@ class Expired:
 
 
 class Meant(msgspec.Struct, frozen=True):
-    """The rows of a table that a search means: they fit, and live at `now_ms` where that is not None."""
+    """The rows of a table that a search means: they fit, and live at `now_ms` where that is not None.
+
+    `agent` is whose they are, or None for everybody's.  `fits` asks for it too; but the row says so itself, so
+    that no damaged index brings another's.
+    """
 
     table: Table
+    agent: str | None
     fits: Condition
     now_ms: int | None
     expired: Expired
@@ -55,9 +60,13 @@ class Meant(msgspec.Struct, frozen=True):
         """All of it as a condition."""
         return self.fits if self.now_ms is None else live_condition(self.now_ms) & self.fits
 
-    def holds(self, row: FoundRow) -> bool:
+    def lives(self, row: FoundRow) -> bool:
         """Whether a row that fits is alive as well."""
         return self.now_ms is None or row.expires_at > self.now_ms
+
+    def holds(self, row: FoundRow) -> bool:
+        """Whether it is one of them, as far as it says so itself."""
+        return self.lives(row) and self.agent in (None, row.agent_id)
 
     async def best(self, ask: Callable[[Condition], Awaitable[Sequence[FoundRow]]]) -> Sequence[FoundRow]:
         """The best rows of a table by a read that brings the best under a condition.
@@ -67,7 +76,7 @@ class Meant(msgspec.Struct, frozen=True):
         """
         if self.now_ms is not None and not await self.expired.are_in(self.table, self.now_ms):
             rows = await ask(self.fits)
-            if all(map(self.holds, rows)):
+            if all(map(self.lives, rows)):
                 return rows
             await self.expired.met(self.table, self.now_ms)
         return await ask(self.condition)

@@ -160,8 +160,8 @@ class Search:
         return shipped(None if made_with is None else made_with.model)
 
     def _run(self, scope: Scope, query: SearchQuery) -> _Run:
-        whose = agent_condition(scope.readable(cross_agent=query.cross_agent, agent=query.agent))
-        return _Run(self._store, self._vectors, self._words, query, whose, self._now_ms(), self._expired)
+        agent = scope.readable(cross_agent=query.cross_agent, agent=query.agent)
+        return _Run(self._store, self._vectors, self._words, query, agent, self._now_ms(), self._expired)
 
     async def _hits(self, scope: Scope, query: SearchQuery, run: _Run) -> tuple[list[SearchHit], int]:
         """The hits, and how many more there were that are gone by now."""
@@ -207,7 +207,7 @@ class _Run:
         vectors: Questions,
         words: WordCounts,
         query: SearchQuery,
-        whose: Condition,
+        agent: str | None,
         now_ms: int,
         expired: Expired,
     ) -> None:
@@ -216,8 +216,9 @@ class _Run:
         self._words = words
         self._query = query
         self._text = question(query.text)
-        self._whose = whose
-        self._fits = whose & filter_condition(query.filter)
+        self._agent = agent
+        self._whose = agent_condition(agent)
+        self._fits = self._whose & filter_condition(query.filter)
         self._now_ms = now_ms
         self._expired = expired
         self._started = time.perf_counter()
@@ -267,8 +268,8 @@ class _Run:
     def _meant(self, table: Table) -> Meant:
         """Which rows of a table the query means."""
         if table is self._store.archive:
-            return Meant(table, archived_condition() & self._fits, None, self._expired)
-        return Meant(table, self._fits, self._now_ms, self._expired)
+            return Meant(table, self._agent, archived_condition() & self._fits, None, self._expired)
+        return Meant(table, self._agent, self._fits, self._now_ms, self._expired)
 
     async def _embed(self) -> Vector | None:
         if self._query.mode is Mode.KEYWORD:

@@ -50,6 +50,7 @@ _COUNTED_AT_ONCE = 8192
 """All at once a hundred thousand rows take 20 MB for a few figures."""
 FOUND_COLUMNS = (PACKED, ADDRESS)
 """What a search reads of a row, beside its vector."""
+_SOUND_COLUMNS = (PACKED, Column.AGENT_ID.value)
 
 
 def keyword_index() -> FTS:
@@ -141,7 +142,7 @@ class Table:
 
         Raises StoreError when one is not what was stored.
         """
-        found = await self.select(await self._columns([PACKED]), condition, limit)
+        found = await self.select(await self._columns(_SOUND_COLUMNS), condition, limit)
         return self._sound(found, vectors=vectors)
 
     async def remains(self, condition: Condition) -> list[Row]:
@@ -288,7 +289,7 @@ class Table:
         self, condition: Condition, size: int, *, vectors: bool = True
     ) -> AsyncIterator[list[Row]]:
         """All rows that fit as of now, in batches of at most `size`, with their vectors or without."""
-        async for found in self.pieces(await self._columns([PACKED]), condition, size):
+        async for found in self.pieces(await self._columns(_SOUND_COLUMNS), condition, size):
             yield self._sound(found, vectors=vectors)
 
     async def pieces(
@@ -358,10 +359,18 @@ class Table:
             return list(zip(*(found.column(name).to_pylist() for name in names), strict=True))
 
     def _sound(self, found: pa.Table, *, vectors: bool) -> list[Row]:
-        """The rows of a result, each compared with its hash, which covers its vector too."""
+        """The rows of a result, each compared with its hash, which covers its vector too.
+
+        By the column of the agent a row was let through: what it says itself must be the same.
+        """
         with told(self.name):
             rows, packed = from_arrow(found), found.column(PACKED).to_pylist()
-            wrong = [row.id for row, each in zip(rows, packed, strict=True) if not is_sound(each, row.vector)]
+            agents = found.column(Column.AGENT_ID).to_pylist()
+            wrong = [
+                row.id
+                for row, each, agent in zip(rows, packed, agents, strict=True)
+                if row.agent_id != agent or not is_sound(each, row.vector)
+            ]
         if wrong:
             raise not_as_written(self.name, wrong)
         if not vectors:
