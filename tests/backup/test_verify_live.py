@@ -99,21 +99,29 @@ async def test_a_value_that_changed_is_found_without_any_earlier_look(tmp_path: 
         assert not list(kept.parent.glob("*.partial"))
 
 
-@pytest.mark.parametrize("what", ["text", "vector"])
+@pytest.mark.parametrize("what", ["text", "copy", "undecodable", "vector"])
 async def test_a_damaged_memory_is_mended_by_a_restore_of_it_alone(what: str, tmp_path: Path) -> None:
     async with machine(tmp_path / "m") as here:
         # Another model's vectors are not taken over.
         assert await here.store.adopt(EmbedderIdentity("test", "one", "0" * 64, 16))
         await here.write(1, 2)
         path, row = await here.backup(), make_row(1)
-        stored = row.text.encode() if what == "text" else unit_vector(1).tobytes()
+        # The values in one piece, the text's length before it; a copy is what only the keyword index reads.
+        text = row.text.encode()
+        packed = bytes([0xA0 | len(text)]) + text
+        stored = {"vector": unit_vector(1).tobytes(), "copy": text}.get(what, packed)
         files = [each for each in live_files(here, tmp_path / "linked") if each.parent.name == "data"]
         data, at = next((each, at) for each in files if (at := each.read_bytes().find(stored)) >= 0)
         content = bytearray(data.read_bytes())
-        content[at + 1] ^= 1
+        place, bits = (at, 0xFF) if what == "undecodable" else (at + 1, 1)
+        content[place] ^= bits
         _overwrite(data, bytes(content))
-        with pytest.raises(StoreError, match="not what was stored"):
-            await here.texts()
+        assert await here.store.active.damaged() == [row.id]
+        if what == "copy":
+            assert await here.texts() == names((1, 2))
+        else:
+            with pytest.raises(StoreError, match="noesis verify"):
+                await here.texts()
         wanted = Wanted(ids=(row.id,))
         brought = await here.backups.bring(path, wanted, "admin")
         assert (brought.restored, brought.same) == (1, 0)
