@@ -19,6 +19,7 @@ from noesis.dedup_commands import COMMANDS as DEDUP_COMMANDS
 from noesis.errors import SettingsError
 from noesis.export_commands import export_command
 from noesis.import_commands import import_command
+from noesis.lasting import lasting
 from noesis.mcp_commands import mcp_command
 from noesis.oversight_commands import COMMANDS as OVERSIGHT_COMMANDS
 from noesis.reembed_commands import reembed_command
@@ -53,7 +54,8 @@ def main() -> None:
 @click.option("--port", type=int, help="Port to listen on (NOESIS_PORT).")
 def up(data: Path | None, host: str | None, port: int | None) -> None:
     """Run everything in one process: API, dashboard, worker and queue."""
-    from noesis.processes import serve_all
+    with lasting():
+        from noesis.processes import serve_all
 
     _serve(lambda settings: serve_all(settings, click.echo), data=data, host=host, port=port)
 
@@ -64,7 +66,8 @@ def up(data: Path | None, host: str | None, port: int | None) -> None:
 @click.option("--port", type=int, help="Port to listen on (NOESIS_PORT).")
 def api(data: Path | None, host: str | None, port: int | None) -> None:
     """Run the API and the dashboard alone; needs a worker beside it."""
-    from noesis.processes import serve_api
+    with lasting():
+        from noesis.processes import serve_api
 
     _serve(lambda settings: serve_api(settings, click.echo), data=data, host=host, port=port)
 
@@ -82,7 +85,8 @@ def worker(data: Path | None, check: bool) -> None:
             "A worker is at work." if there else "No worker gave a sign of life within the last minute."
         )
         sys.exit(0 if there else 1)
-    from noesis.processes import serve_worker
+    with lasting():
+        from noesis.processes import serve_worker
 
     _serve(serve_worker, data=data)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests.lasting import pytest_collection_finish  # noqa: F401 - a hook; before what takes long to import
 from tests.support import Clock, Product, WordEmbedder, running
 
 pytest_plugins = ["tests.plugins.skips", "tests.plugins.stages", "tests.plugins.sharing"]

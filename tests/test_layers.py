@@ -20,6 +20,7 @@ LAYERS: dict[str, set[str]] = {
         "errors",
         "events",
         "heap",
+        "lasting",
         "logs",
         "memory",
         "setting_values",

@@ -19,6 +19,7 @@ from tests.backup.test_copies import settings_of
 from tests.fakes.s3 import serving
 
 PROGRAM = """
+import gc; gc.disable()  # it ends before there is much to collect
 import asyncio, json, os, sys
 from pathlib import Path
 from tests.backup.machine import machine

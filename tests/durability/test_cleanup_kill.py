@@ -25,6 +25,7 @@ EVERYBODY = Scope(None, Role.ADMIN)
 DAY_MS = 86_400_000
 
 CLEAN = """
+import gc; gc.disable()  # it ends before there is much to collect
 import asyncio, sys
 from pathlib import Path
 from noesis.memory import Scope

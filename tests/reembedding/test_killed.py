@@ -16,6 +16,7 @@ from tests.reembedding.machine import LoggingEmbedder, fill, lasting, rows, swit
 from tests.support import WordEmbedder, running
 
 PROGRAM = """
+import gc; gc.disable()  # it ends before there is much to collect
 import asyncio, sys
 from pathlib import Path
 from tests.reembedding.machine import LoggingEmbedder, switch

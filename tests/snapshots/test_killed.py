@@ -15,6 +15,7 @@ from noesis.snapshots.operation import Snapshots
 from tests.backup.machine import Machine, machine, names
 
 PROGRAM = """
+import gc; gc.disable()  # it ends before there is much to collect
 import asyncio, sys
 from pathlib import Path
 from tests.snapshots.test_killed import here_and_remote, quiet

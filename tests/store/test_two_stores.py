@@ -95,6 +95,7 @@ async def test_only_one_store_maintains_at_a_time(store: Store, other: Store) ->
 
 
 PROGRAM = """
+import gc; gc.disable()  # it ends before there is much to collect
 import asyncio, json, sys
 from pathlib import Path
 from noesis.store import Store
@@ -151,6 +152,7 @@ async def test_what_another_process_deletes_is_gone_here(store: Store, tmp_path:
     await store.submit(Put(make_row(1)))
     await store.submit(Put(make_row(2)))
     program = """
+import gc; gc.disable()  # it ends before there is much to collect
 import asyncio, sys
 from pathlib import Path
 from noesis.store import Store
