@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import shutil
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager, nullcontext
+from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import httpx
 import numpy as np
 from litestar import Litestar
 
 from noesis.api.app import build_app
+from noesis.control import Control, sqlite_url
 from noesis.embedding import Embedder, EmbedderIdentity, EmbeddingFailure, ModelStatus, Vector
 from noesis.errors import EmbedderUnavailable
 from noesis.memory import Role
 from noesis.runtime import Noesis, open_runtime
 from noesis.settings import load
+from noesis.store import Store
 from noesis.text.words import words
 
 NOW = 1_780_000_000_000
@@ -148,15 +152,35 @@ async def running(
     """The product on a data directory, with settings from `environ`."""
     settings = load({"NOESIS_DATA": str(directory), **(environ or {})})
     embedder = embedder or WordEmbedder()
+    clock = clock or Clock()
+    if not directory.exists() or not any(directory.iterdir()):
+        await _start_empty(directory, clock())
     # Not the OpenClaw of whoever runs the tests.
     home = {"HOME": str(directory.with_name(f"{directory.name}-home"))}
-    async with open_runtime(settings, embedder=embedder, now_ms=clock or Clock(), environ=home) as noesis:
+    async with open_runtime(settings, embedder=embedder, now_ms=clock, environ=home) as noesis:
         with application(noesis) as app:
             product = Product(noesis, httpx.ASGITransport(app=app))  # type: ignore[arg-type]
             try:
                 yield product
             finally:
                 await product.close()
+
+
+_empty: dict[int, TemporaryDirectory[str]] = {}
+
+
+async def _start_empty(directory: Path, now: int) -> None:
+    """Put an empty store and control database of this time there: to copy them is quicker than to make them."""
+    if now not in _empty:
+        made = TemporaryDirectory(prefix="noesis-empty-")
+        await (await Store.open(Path(made.name) / "store", now_ms=lambda: now)).close()
+        control = Path(made.name) / "control.sqlite"
+        control.touch(mode=0o600)
+        Control.open(sqlite_url(control)).close()
+        _empty[now] = made
+    # Where nothing can be written, the product shall say so.
+    with suppress(OSError):
+        shutil.copytree(_empty[now].name, directory, copy_function=shutil.copy, dirs_exist_ok=True)
 
 
 _idle_apps: dict[tuple[str, ...], list[Litestar]] = {}
