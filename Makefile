@@ -20,7 +20,7 @@ test:  ## set up, lint, and run every test
 	@tools/test $(ARGS)
 
 lint:
-	@tools/setup test
+	@tools/setup lint
 	@tools/lint
 
 # One kind of test alone.
