@@ -1,10 +1,9 @@
-"""The heap: few arenas, freed memory given back to the system, and what lasts not looked through again and again."""
+"""The C library's heap: few arenas, and freed memory given back to the system."""
 
 from __future__ import annotations
 
 import asyncio
 import ctypes
-import gc
 import sys
 
 _ARENA_MAX, _MMAP_THRESHOLD, _TRIM_THRESHOLD = -8, -3, -1  # <malloc.h>
@@ -26,15 +25,6 @@ def bound_heaps() -> None:
         libc.mallopt(_ARENA_MAX, _ARENAS)
         libc.mallopt(_MMAP_THRESHOLD, _ALONE_BYTES)
         libc.mallopt(_TRIM_THRESHOLD, _KEPT_BYTES)
-
-
-def settle() -> None:
-    """Take what is there now out of the search for cycles; once a process has made all that it keeps.
-
-    Such a search looks through everything, for which every question waits: 165 ms, once in a hundred searches.
-    """
-    gc.collect()
-    gc.freeze()
 
 
 def release_free_memory() -> None:

@@ -1,4 +1,4 @@
-"""Modules that stay for as long as the process runs, and that the collector of cycles passes over."""
+"""What stays for as long as the process runs, and what the collector of cycles therefore passes over."""
 
 from __future__ import annotations
 
@@ -22,3 +22,12 @@ def lasting() -> Iterator[None]:
         gc.freeze()
         if was_on:
             gc.enable()
+
+
+def settle() -> None:
+    """The same of what a process has opened and built; once it is about to serve.
+
+    A full collection took 165 ms with 100,000 memories, for which every question waits.
+    """
+    gc.collect()
+    gc.freeze()

@@ -16,7 +16,8 @@ import uvicorn
 
 from noesis.api.app import build_app
 from noesis.errors import QueueUnavailable, SettingsError
-from noesis.heap import bound_heaps, keep_releasing, settle
+from noesis.heap import bound_heaps, keep_releasing
+from noesis.lasting import settle
 from noesis.logs import configure
 from noesis.redis_server import embedded_redis
 from noesis.runtime import Noesis, make_data_dir, open_runtime

@@ -49,7 +49,7 @@ from noesis.ranking.pool import Pool, stretch
 from noesis.ranking.succession import below_successors
 from noesis.rows import by_memory, to_memory
 from noesis.settings import Settings
-from noesis.store import Column, Condition, FoundRow, Row, State, Table
+from noesis.store import Column, FoundRow, Row, State, Table
 from noesis.store.filters import one_of
 from noesis.superseding import Superseding
 from noesis.text.normalise import clean_text, is_blank
