@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import functools
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 import numpy as np
@@ -26,12 +29,31 @@ class WordStatistics(msgspec.Struct, frozen=True):
     texts_with: Mapping[str, int]
 
 
-def rarity(terms: Sequence[str], statistics: WordStatistics) -> Floats:
+def rarities_of(terms: Iterable[str], statistics: WordStatistics) -> Iterator[float]:
     """The inverse document frequency of each term, as Lucene smooths it."""
-    found = np.array([statistics.texts_with.get(term, 0) for term in terms], dtype=float)
-    found = np.minimum(found, statistics.texts)
-    rarities: Floats = np.log1p((statistics.texts - found + 0.5) / (found + 0.5))
-    return rarities
+    found = map(statistics.texts_with.get, terms, itertools.repeat(0))
+    return map(_rarities(statistics.texts).__getitem__, found)
+
+
+class _Rarities(dict[int, float]):
+    """Rarities by the number of texts with a term: thousands of terms have a few hundred numbers."""
+
+    def __init__(self, texts: int) -> None:
+        super().__init__()
+        self._texts = texts
+
+    def __missing__(self, texts_with: int) -> float:
+        found = min(texts_with, self._texts)
+        self[texts_with] = value = math.log1p((self._texts - found + 0.5) / (found + 0.5))
+        return value
+
+
+_rarities = functools.lru_cache(maxsize=64)(_Rarities)
+
+
+def rarity(terms: Iterable[str], statistics: WordStatistics) -> Floats:
+    """The same as an array."""
+    return np.fromiter(rarities_of(terms, statistics), dtype=float)
 
 
 def bm25(counts: Floats, lengths: Floats, mean_length: float, rarities: Floats) -> Floats:

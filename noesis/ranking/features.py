@@ -12,7 +12,7 @@ from itertools import combinations, pairwise
 
 import numpy as np
 
-from noesis.ranking.bm25 import Floats, bm25, rarity
+from noesis.ranking.bm25 import Floats, bm25, rarities_of, rarity
 from noesis.ranking.pool import Indexes, Pool, at, counts_of, lent, shares, stretch
 from noesis.text.dates import fit
 
@@ -85,7 +85,8 @@ class Surroundings:
         """Similarity of the mean vector of a thread's candidates."""
         pool = self.pool
         dots = pool.in_thread @ pool.similarities
-        squares = ((pool.in_thread @ pool.likeness) * pool.in_thread).sum(axis=1)
+        same = pool.threads[:, None] == pool.threads
+        squares: Floats = np.bincount(pool.threads, (pool.likeness * same).sum(axis=1)).astype(float)
         return self._meaning_of(dots[pool.threads], squares[pool.threads])
 
     @cached_property
@@ -153,10 +154,8 @@ class Surroundings:
         pool = self.pool
         asked = set(pool.terms)
         new = [set(passage.text.terms) - asked for passage in pool.passages]
-        known = list(set().union(*new))
-        rarities = dict(zip(known, rarity(known, pool.statistics).tolist(), strict=True))
         rarest = float(np.log1p(2 * pool.statistics.texts + 1))
-        sums = np.array([sum(map(rarities.__getitem__, each)) for each in new])
+        sums = np.array([sum(rarities_of(each, pool.statistics)) for each in new])
         return np.minimum(sums / rarest, _NEWS) / _NEWS
 
     @cached_property
