@@ -8,6 +8,7 @@ start begins again.
 from __future__ import annotations
 
 import asyncio
+import logging
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -36,8 +37,12 @@ from noesis.store.schema import SCHEMA_VERSION, dimension_of
 from noesis.store.siblings import Sibling, clear_leftovers, point_to
 from noesis.store.tables import Table
 
+log = logging.getLogger(__name__)
+
 MADE_BY = "upgrade"
 _BATCH = 4096
+_TOLD_EVERY = 25
+"""Batches after which progress is told: about 8 seconds of work."""
 _WAITS_S = 600.0
 _IN_EVERY_FORMAT = ("id",)
 
@@ -84,6 +89,7 @@ async def migrate(store_dir: Path, locks: StoreLocks, disk: DiskSync, now_ms: in
             return
         await clear_leftovers(store_dir)
         sibling = Sibling(store_dir)
+        log.info("memories of an earlier format are written anew; until then nothing is answered")
         try:
             old = store_dir / "generations" / name
             await _readable(old, store_dir / "quarantine")
@@ -92,6 +98,7 @@ async def migrate(store_dir: Path, locks: StoreLocks, disk: DiskSync, now_ms: in
             crash_point("upgrade: before the swap")
             await disk.sync()
             point_to(store_dir, sibling.name)
+            log.info("memories are of format %d now; the former ones stay beside them", SCHEMA_VERSION)
         except OSError as error:
             raise write_error(error) from error
         finally:
@@ -126,11 +133,15 @@ async def _rewrite(old: Table, new: Table, way: Sequence[Step]) -> None:
     dimension = dimension_of(schema)
     if dimension is not None:
         await new.add_vectors(dimension)
+    total, written, batches = await old.count(EVERYTHING), 0, 0
     async for piece in old.pieces(schema.names, EVERYTHING, _BATCH):
         rows = piece
         for step in way:
             rows = step.change(rows)
         await new.add(rows)
+        written, batches = written + rows.num_rows, batches + 1
+        if batches % _TOLD_EVERY == 0:
+            log.info("%d of %d rows of %s are written anew", written, total, new.name)
 
 
 def _is_old(store_dir: Path) -> bool:

@@ -16,7 +16,7 @@ import msgspec
 import pytest
 
 from noesis.errors import StoreError, StoreIncompatible
-from noesis.store import Column, Row, Store
+from noesis.store import Column, Row, Store, migrations
 from noesis.store.filters import EVERYTHING, differs
 from noesis.store.generations import current_name, read_info, write_info
 from noesis.store.migrations import STEPS, Step, steps_from, upgrade_in_place
@@ -87,6 +87,24 @@ async def whole(store: Store) -> dict[str, int]:
     contents = await read_whole(store.live)
     assert not any(table.damaged for table in contents.values())
     return {name: len(table.hashes) for name, table in contents.items()}
+
+
+async def test_an_upgrade_says_what_it_is_at(
+    old: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(migrations, "_BATCH", 2)
+    monkeypatch.setattr(migrations, "_TOLD_EVERY", 2)
+    expected = [
+        "memories of an earlier format are written anew; until then nothing is answered",
+        "4 of 6 rows of memories are written anew",
+        f"memories are of format {SCHEMA_VERSION} now; the former ones stay beside them",
+    ]
+    for messages in (expected, []):
+        caplog.clear()
+        with caplog.at_level("INFO", "noesis.store.migrations"):
+            async with opened(old):
+                pass
+        assert caplog.messages == messages
 
 
 async def test_rows_of_an_earlier_format_are_written_anew_at_the_start(old: Path) -> None:
