@@ -20,7 +20,6 @@ from noesis.store import Column, Condition, Row, Store, View
 from noesis.store.filters import EVERYTHING, equals, one_of
 from noesis.store.generations import Generation
 from noesis.store.schema import without_vector
-from noesis.store.whole import rows_in_batches
 
 _AT_ONCE = 256
 MOST_IDS = 1000
@@ -166,7 +165,7 @@ async def _memories(generation: Generation, wanted: Wanted) -> AsyncIterator[tup
         ]
         for start in range(0, len(ids), _AT_ONCE):
             about = one_of(Column.PARENT_ID, ids[start : start + _AT_ONCE])
-            rows = [row async for batch in rows_in_batches(table, about) for row in batch]
+            rows = await table.rows(about)
             yield list(_sorted(rows)), archived
 
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 from noesis.store.calls import told
 from noesis.store.filters import EVERYTHING, Column, Condition, equals
 from noesis.store.generations import ACTIVE, ARCHIVE, Generation
-from noesis.store.packing import damaged, from_arrow
+from noesis.store.packing import damaged
 from noesis.store.schema import COLUMNS, Row
 from noesis.store.tables import Table
 
@@ -113,7 +113,7 @@ async def read_table(
 ) -> Contents:
     """Read every value of every row and hash it anew.  Raises StoreError when a page cannot be read."""
     found = Contents({}, [])
-    async for batch in _batches(table, EVERYTHING, pace):
+    async for batch in _batches(table, pace):
         with told(table.name):
             wrong = damaged(batch)
             ids, hashes = batch.column("id").to_pylist(), batch.column("row_hash").to_pylist()
@@ -210,12 +210,6 @@ async def _sample(table: Table) -> Row | None:
     return None
 
 
-async def rows_in_batches(table: Table, condition: Condition) -> AsyncIterator[list[Row]]:
-    """The rows that fit, with their vectors.  Raises StoreError."""
-    async for batch in _batches(table, condition):
-        yield from_arrow(batch)
-
-
 async def _values(
     table: Table, columns: Sequence[Column], condition: Condition, pace: Pace = BESIDE_SEARCHES
 ) -> AsyncIterator[tuple[Any, ...]]:
@@ -228,10 +222,8 @@ async def _values(
         await asyncio.sleep(pace.breath_s)
 
 
-async def _batches(
-    table: Table, condition: Condition, pace: Pace = BESIDE_SEARCHES
-) -> AsyncIterator[pa.Table]:
+async def _batches(table: Table, pace: Pace) -> AsyncIterator[pa.Table]:
     vector = [] if await table.dimension() is None else ["vector"]
-    async for piece in table.pieces([*COLUMNS, *vector], condition, pace.rows):
+    async for piece in table.pieces([*COLUMNS, *vector], EVERYTHING, pace.rows):
         yield piece
         await asyncio.sleep(pace.breath_s)
