@@ -301,6 +301,15 @@ async def test_another_kind_or_number_of_sub_vectors_replaces_the_index(tmp_path
             assert await recall(store, rows, clustered(5, seed=8)) == 1
 
 
+async def test_an_index_of_other_bits_is_replaced(tmp_path: Path) -> None:
+    async with opened(tmp_path, SMALL) as store:
+        await store.active.upsert(made(range(300), list(clustered(300))))
+        await store.active.handle.create_index("vector", config=IvfRq(distance_type="cosine", num_bits=1))
+        assert (await store.states())[0].index_step == "build"
+        await store.maintain()
+        assert (await store.states())[0].index_step is None
+
+
 async def test_an_index_goes_when_half_of_the_threshold_is_left(tmp_path: Path) -> None:
     async with opened(tmp_path, SMALL) as store:
         rows = made(range(300), list(clustered(300)))
