@@ -65,11 +65,29 @@ def bm25(counts: Floats, lengths: Floats, mean_length: float, rarities: Floats) 
     return scores
 
 
-def statistics_of(texts: Sequence[Sequence[str]]) -> WordStatistics:
-    """Count over texts given as terms."""
-    counts: dict[str, int] = {}
-    for text in texts:
+class WordCount:
+    """Counts over texts as they come, without keeping them."""
+
+    def __init__(self) -> None:
+        self._texts = 0
+        self._terms = 0
+        self._texts_with: dict[str, int] = {}
+
+    def add(self, text: Sequence[str]) -> None:
+        """Count one more text, given as terms."""
+        self._texts += 1
+        self._terms += len(text)
         for term in set(text):
-            counts[term] = counts.get(term, 0) + 1
-    total = sum(map(len, texts))
-    return WordStatistics(len(texts), total / max(len(texts), 1), counts)
+            self._texts_with[term] = self._texts_with.get(term, 0) + 1
+
+    def statistics(self) -> WordStatistics:
+        """Of all that were counted."""
+        return WordStatistics(self._texts, self._terms / max(self._texts, 1), self._texts_with)
+
+
+def statistics_of(texts: Iterable[Sequence[str]]) -> WordStatistics:
+    """Count over texts given as terms."""
+    counted = WordCount()
+    for text in texts:
+        counted.add(text)
+    return counted.statistics()

@@ -9,11 +9,13 @@ from typing import Any
 import httpx
 import pytest
 
+from noesis import word_statistics
 from noesis.browsing import agent_condition
 from noesis.errors import StoreError
 from noesis.ranking.bm25 import WordStatistics
 from noesis.store import Table
 from noesis.store.filters import EVERYTHING
+from noesis.text.terms import terms
 from noesis.word_statistics import WordCounts
 from tests.operations.samples import bulk, index, search
 from tests.support import Clock, Product
@@ -138,3 +140,29 @@ async def test_closing_ends_what_is_being_counted(
     await counts.close()
     with pytest.raises(asyncio.CancelledError):
         await waiting
+
+
+async def test_others_have_their_turn_while_many_texts_are_counted(
+    alpha: httpx.AsyncClient, product: Product, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turns = 0
+    counted_in: list[int] = []
+
+    async def other() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    def noted(text: str) -> list[str]:
+        counted_in.append(turns)
+        return terms(text)
+
+    await bulk(alpha, [{"text": f"badger {number}"} for number in range(250)])
+    monkeypatch.setattr(word_statistics, "terms", noted)
+    busy = asyncio.create_task(other())
+    found = await known(WordCounts(clock), product)
+    busy.cancel()
+    assert (found.texts, found.texts_with["badger"], found.length) == (250, 250, 5.0), "two words and a date"
+    assert len(counted_in) == 250
+    assert len(set(counted_in)) == 3
