@@ -17,6 +17,7 @@ from noesis.ranking.passages import Passage, facts_of
 from noesis.rows import keyword_date, keyword_speaker
 from noesis.store import Column, Condition, FoundRow, Row, Table
 from noesis.store.filters import at_least, at_most, either, one_of
+from noesis.store.places import Place, place_number
 from noesis.text.terms import terms
 
 T = TypeVar("T")
@@ -135,7 +136,7 @@ class _Around(msgspec.Struct, frozen=True):
 
     turns: set[tuple[str, str | None, str | None, int]] = msgspec.field(default_factory=set)
     chunks: set[tuple[str, int]] = msgspec.field(default_factory=set)
-    places: set[tuple[str | None, str | None, int | None]] = msgspec.field(default_factory=set)
+    places: set[Place] = msgspec.field(default_factory=set)
 
     def holds(self, row: Row) -> bool:
         """Whether a row is one of them; the sessions of two agents may have the same name."""
@@ -160,15 +161,10 @@ def _around(best: Sequence[Candidate]) -> _Around:
 
 def _taking(around: _Around) -> Condition:
     """A condition that takes all of them, and a few too many."""
-    places = around.places
     parts: list[Condition] = []
-    sessions = {session for session, _, _ in places if session is not None}
-    sources = {source for session, source, _ in places if session is None and source is not None}
-    numbers = one_of(Column.POSITION, sorted({place for _, _, place in places if place is not None}))
-    if sessions:
-        parts.append(one_of(Column.SESSION_ID, sorted(sessions)) & numbers)
-    if sources:
-        parts.append(one_of(Column.SOURCE, sorted(sources)) & numbers)
+    numbers = {place_number(session, source, position) for _, session, source, position in around.turns}
+    if numbers:
+        parts.append(one_of(Column.PLACE, sorted(number for number in numbers if number is not None)))
     if around.chunks:
         long, chunks = zip(*around.chunks, strict=True)
         parts.append(

@@ -30,6 +30,7 @@ class Column(enum.StrEnum):
     TAGS = "tags"
     SOURCE = "source"
     POSITION = "position"
+    PLACE = "place"
     CONTENT_HASH = "content_hash"
     CREATED_AT = "created_at"
     UPDATED_AT = "updated_at"

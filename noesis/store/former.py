@@ -8,6 +8,7 @@ import msgspec
 import pyarrow as pa
 
 from noesis.store.packing import digest, vectors_of
+from noesis.store.places import place_number
 
 _FIRST = (
     "id",
@@ -77,6 +78,12 @@ def second_of_first(rows: pa.Table) -> pa.Table:
     kept = rows.drop_columns([*_ONLY_PACKED, "row_hash"])
     kept = kept.append_column("row_hash", pa.array([each[:16].hex() for each in packed], pa.string()))
     return kept.append_column("packed", pa.array(packed, pa.binary()))
+
+
+def third_of_second(rows: pa.Table) -> pa.Table:
+    """Rows of format 2 in format 3: with the numbers of their places."""
+    places = zip(*(rows.column(name).to_pylist() for name in _PLACE), strict=True)
+    return rows.append_column("place", pa.array([place_number(*place) for place in places], pa.int64()))
 
 
 def _packed(values: list[Any], vector: Any, stored: str) -> bytes:

@@ -20,7 +20,7 @@ from noesis.crash_points import crash_point
 from noesis.errors import StoreError, StoreIncompatible
 from noesis.store.calls import write_error
 from noesis.store.filters import EVERYTHING
-from noesis.store.former import second_of_first
+from noesis.store.former import second_of_first, third_of_second
 from noesis.store.generations import (
     ACTIVE,
     ARCHIVE,
@@ -60,6 +60,11 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
 
 STEPS: tuple[Step, ...] = (
     Step(to=2, what="All values of a row lie in one column as well.", change=second_of_first),
+    Step(
+        to=3,
+        what="Rows have the number of their place, by which neighbours are found.",
+        change=third_of_second,
+    ),
 )
 """In order; the first format was 1."""
 

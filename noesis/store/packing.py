@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from noesis.store.places import Place, place_number
 from noesis.store.schema import ADDRESS, PACKED, ROW_HASH, VALUE_COLUMNS, FoundRow, Row
 
 _VALUES = Row.__struct_fields__[:-1]
@@ -29,9 +30,11 @@ _TYPES = typing.get_type_hints(Row)
 _DECODER: msgspec.msgpack.Decoder[tuple[Any, ...]] = msgspec.msgpack.Decoder(
     tuple[tuple(_TYPES[name] for name in _VALUES)]  # type: ignore[misc]
 )
-_COPIED = tuple(name for name in VALUE_COLUMNS if name != "keyword_text")
-_COPIES = (*_COPIED, "keyword_text")
+_DERIVED = ("keyword_text", "place")
+_COPIED = tuple(name for name in VALUE_COLUMNS if name not in _DERIVED)
+_COPIES = (*_COPIED, *_DERIVED)
 _copied = operator.itemgetter(*map(_VALUES.index, _COPIED))
+_place = operator.itemgetter(*map(_VALUES.index, ("session_id", "source", "position")))
 _prefix_and_text = operator.itemgetter(_VALUES.index("keyword_prefix"), _VALUES.index("text"))
 
 
@@ -100,7 +103,7 @@ class _Place(msgspec.Struct, array_like=True):
 _PLACES = msgspec.msgpack.Decoder(_Place)
 
 
-def at_places(table: pa.Table, places: Container[tuple[str | None, str | None, int | None]]) -> pa.Table:
+def at_places(table: pa.Table, places: Container[Place]) -> pa.Table:
     """Those rows of a result that stand at one of these places: session, source, position."""
     kept: list[int] = []
     for index, packed in enumerate(table.column(PACKED).to_pylist()):
@@ -142,7 +145,8 @@ class _Stored(NamedTuple):
         if not is_sound(self.packed, self.vector) or hash_of(self.packed) != self.hash:
             return False
         values = _unpack(self.packed)
-        return self.copies == (*_copied(values), "".join(_prefix_and_text(values)))
+        derived = "".join(_prefix_and_text(values)), place_number(*_place(values))
+        return self.copies == (*_copied(values), *derived)
 
 
 def _stored(table: pa.Table) -> Iterator[_Stored]:
@@ -166,7 +170,7 @@ def as_they_lie(table: pa.Table) -> list[Row]:
 
 def _remains(row: _Stored) -> Row:
     copies = dict(zip(_COPIES, row.copies, strict=True))
-    text = copies.pop("keyword_text")
+    text, _ = [copies.pop(name) for name in _DERIVED]
     values: dict[str, Any] = dict.fromkeys(_VALUES)
     values |= {"chunks": 1, "chunk_start": 0, "keyword_prefix": "", "text": text, "trust": "", **copies}
     with contextlib.suppress(ValueError):

@@ -7,7 +7,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-SCHEMA_VERSION = 2
+from noesis.store.places import place_number
+
+SCHEMA_VERSION = 3
 
 
 class Row(msgspec.Struct, gc=False):
@@ -55,6 +57,11 @@ class Row(msgspec.Struct, gc=False):
         """What the keyword index reads."""
         return self.keyword_prefix + self.text
 
+    @property
+    def place(self) -> int | None:
+        """By what its neighbours find it (`place_number`)."""
+        return place_number(self.session_id, self.source, self.position)
+
 
 class FoundRow(Row, kw_only=True, gc=False):
     """A row as a search reads it, with where it lies and its `packed` values, by which it is checked if it is a hit.
@@ -98,6 +105,7 @@ _FIELDS: tuple[tuple[str, pa.DataType, bool], ...] = (
     ("tags", pa.list_(_STRING), False),
     ("source", _STRING, True),
     ("position", pa.int64(), True),
+    ("place", pa.int64(), True),
     ("content_hash", _STRING, False),
     ("created_at", pa.int64(), False),
     ("updated_at", pa.int64(), False),

@@ -26,6 +26,7 @@ from noesis.store.packing import (
     is_sound,
     to_arrow,
 )
+from noesis.store.places import Place
 from noesis.store.schema import (
     ADDRESS,
     COLUMNS,
@@ -75,8 +76,8 @@ async def create_table(connection: AsyncConnection, name: str) -> None:
     for column in ("agent_id", "memory_type"):
         await table.create_index(column, config=Bitmap())
     await table.create_index("tags", config=LabelList())
-    # A search asks for the neighbours of its best candidates by these.
-    for column in ("session_id", "source", "parent_id"):
+    # Neighbours are asked for by place and parent_id, the memories of a talk or a file by the others.
+    for column in ("place", "session_id", "source", "parent_id"):
         await table.create_index(column, config=BTree())
 
 
@@ -151,9 +152,7 @@ class Table:
         with told(self.name):
             return as_they_lie(found)
 
-    async def rows_at(
-        self, condition: Condition, places: Collection[tuple[str | None, str | None, int | None]]
-    ) -> list[FoundRow]:
+    async def rows_at(self, condition: Condition, places: Collection[Place]) -> list[FoundRow]:
         """The rows that fit and stand at one of these places: session, source, position."""
         found = await self.select(await self._columns(FOUND_COLUMNS), condition)
         with told(self.name):

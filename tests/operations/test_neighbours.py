@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,9 @@ import httpx
 import pytest
 
 from noesis.memory import Role, Scope, SearchQuery
+from noesis.store import Condition
+from noesis.store.places import place_number
+from noesis.store.schema import PACKED
 from tests.operations.expire import archive
 from tests.operations.samples import bulk, index, search, texts, words
 from tests.support import Clock, Product, WordEmbedder, running
@@ -69,6 +72,44 @@ async def test_two_turns_before_and_after_come_in_however_the_numbers_are_spaced
     await crowd(alpha)
     hits = await explained(alpha)
     assert {place for place, text in turns.items() if text in hits} == {3, 7}
+
+
+async def test_of_a_long_session_only_what_stands_beside_is_read(
+    alpha: httpx.AsyncClient, product: Product, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where another session has candidates at other places."""
+    await bulk(alpha, [{"text": f"tale{at}", "session_id": "s", "position": at} for at in range(100, 300)])
+    await bulk(alpha, [{"text": f"saga{at}", "session_id": "t", "position": at} for at in range(100, 300)])
+    await talk(alpha, (150, MATCH))
+    await talk(alpha, (250, MATCH + " now"), session_id="t")
+    await crowd(alpha)
+    read: list[int] = []
+    select = product.noesis.store.active.select
+
+    async def counted(columns: Sequence[str], condition: Condition, limit: int | None = None) -> Any:
+        found = await select(columns, condition, limit)
+        if PACKED in columns:
+            read.append(found.num_rows)
+        return found
+
+    monkeypatch.setattr(product.noesis.store.active, "select", counted)
+    scope, query = Scope("alpha", Role.AGENT), SearchQuery(text=ASKED)
+    found = await product.noesis.search.pool(scope, query)
+    beside = {each.row.text for each in found.candidates if not each.came_by_leg}
+    assert {"tale148", "tale149", "tale151", "tale152", "saga248", "saga252"} <= beside
+    assert not {"tale250", "saga150"} & beside
+    near = [each for each in found.candidates if each.row.session_id]
+    assert read == [len(near)]
+
+
+async def test_a_turn_whose_place_has_the_same_number_is_no_neighbour(alpha: httpx.AsyncClient) -> None:
+    far = 2 + 2**23
+    assert place_number("s", None, 2) == place_number("s", None, far)
+    await talk(alpha, (1, MATCH), (2, ANSWER), (far, "stranger"))
+    await crowd(alpha)
+    hits = await explained(alpha)
+    assert ANSWER in hits
+    assert "stranger" not in hits
 
 
 async def test_the_lines_of_a_source_are_neighbours_too(alpha: httpx.AsyncClient) -> None:

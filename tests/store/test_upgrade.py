@@ -17,13 +17,13 @@ import pytest
 
 from noesis.errors import StoreError, StoreIncompatible
 from noesis.store import Column, Row, Store, migrations
-from noesis.store.filters import EVERYTHING, differs
+from noesis.store.filters import EVERYTHING, differs, equals
 from noesis.store.generations import current_name, read_info, write_info
 from noesis.store.migrations import STEPS, Step, steps_from, upgrade_in_place
 from noesis.store.packing import row_hash
 from noesis.store.schema import SCHEMA_VERSION
 from noesis.store.whole import read_whole
-from tests.store import first_format
+from tests.store import first_format, second_format
 from tests.store.changes import Put
 from tests.store.damage import damage_text
 from tests.store.rows import content, make_row, unit_vector
@@ -74,11 +74,11 @@ def row_of(number: int) -> Row:
     )
 
 
-@pytest.fixture
-async def old(tmp_path: Path) -> Path:
-    """A store of the first format, with vectors and a memory in the archive."""
+@pytest.fixture(params=[first_format, second_format], ids=["format1", "format2"])
+async def old(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+    """A store of an earlier format, with vectors and a memory in the archive."""
     directory = tmp_path / "old"
-    await first_format.write(directory, [row_of(number) for number in ROWS if number != 7], [row_of(7)])
+    await request.param.write(directory, [row_of(number) for number in ROWS if number != 7], [row_of(7)])
     return directory
 
 
@@ -119,6 +119,9 @@ async def test_rows_of_an_earlier_format_are_written_anew_at_the_start(old: Path
         found, _ = await store.active.matching("number 5", EVERYTHING, 1)
         near, _ = await store.active.nearest(unit_vector(5), EVERYTHING, 1)
         assert [row.id for row in (*found, *near)] == [row_of(5).id] * 2
+        place = row_of(5).place
+        assert place is not None
+        assert await store.active.values([Column.ID], equals(Column.PLACE, place)) == [(row_of(5).id,)]
         await store.submit(Put(make_row(9)))
         assert len((await content(store))["active"]) == 7
     async with opened(old) as again:
