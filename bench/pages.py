@@ -27,7 +27,7 @@ _SAME = {
     "/backups": ["/api/v1/backups", "/api/v1/snapshots"],
     "/sources": ["/api/v1/freshness", "/api/v1/sources"],
     "/stats": ["/api/v1/stats"],
-    "/system": ["/health"],
+    "/system": ["/health", "/api/v1/freshness", "/api/v1/jobs"],
 }
 """A page, and the calls that give most of what it shows."""
 

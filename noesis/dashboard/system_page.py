@@ -14,7 +14,7 @@ from noesis.dashboard.job_rows import JobRow, job_row
 from noesis.dashboard.presenters import Moment, moment
 from noesis.dashboard.recognising import said
 from noesis.dashboard.rendering import PageRequest, page, see
-from noesis.dashboard.source_rows import place_row, summary
+from noesis.dashboard.source_rows import PlaceRow, place_row, summary
 from noesis.dashboard.stats_page import size
 from noesis.dashboard.translation import _, ngettext, number
 from noesis.dashboard.words import embedding_words
@@ -22,6 +22,7 @@ from noesis.embedding.base import EmbedderIdentity
 from noesis.errors import EmbedderError
 from noesis.health import Part, State
 from noesis.ledger import LIVE, JobArgs, JobFilter
+from noesis.memory import Scope
 from noesis.reembedding.operation import MADE_BY
 from noesis.runtime import Noesis
 from noesis.shown_settings import shown_settings
@@ -56,33 +57,35 @@ class Verdict(msgspec.Struct, frozen=True):
 @get("/system", opt=PAGE, include_in_schema=False)
 async def show_system(request: PageRequest, noesis: Wired) -> Response[str]:
     """Everything about the system."""
-    now, report = noesis.now_ms(), await noesis.health.report()
-    followed = {root.key for root in await noesis.inflow.following.followed()}
-    fresh = await noesis.inflow.scanning.freshness(request.auth)
+    now = noesis.now_ms()
+    # Side by side: the page is there as soon as the slowest answers, which may be a sick embedder.
+    report, (embedder, trouble), (places, freshness), (disk, states) = await asyncio.gather(
+        noesis.health.report(),
+        _embedder(noesis),
+        _places(noesis, request.auth, now),
+        _stored(noesis, request.auth),
+    )
+    standing, jobs, verdict = await asyncio.gather(
+        noesis.reembedding.standing(), _jobs(noesis, now), _verdict(noesis, now)
+    )
     settings = shown_settings(noesis.settings)
-    embedder, trouble = await _embedder(noesis)
     restored = last_restore(noesis)
-    disk = await noesis.statistics.disk(request.auth)
     return page(
         request,
         "system.html",
         here=HERE,
         checks=[_check(part, now) for part in report.parts],
-        places=[place_row(each, followed, now) for each in fresh],
-        freshness=summary(fresh),
+        places=places,
+        freshness=freshness,
         embedder=embedder,
         embedder_trouble=trouble,
         stored=noesis.store.embedder,
-        standing=await noesis.reembedding.standing(),
+        standing=standing,
         rolls_back=restored is not None and restored[0] == MADE_BY,
-        states=[
-            _("%(count)s %(state)s", count=number(count), state=embedding_words(name))
-            for name, count in (await noesis.statistics.embedding_states(request.auth)).items()
-            if count
-        ],
-        disk_words=None if disk is None else _disk_words(disk),
-        jobs=await _jobs(noesis, now),
-        verdict=await _verdict(noesis, now),
+        states=states,
+        disk_words=disk,
+        jobs=jobs,
+        verdict=verdict,
         changed=[shown for shown in settings if not shown.is_default],
         unchanged=[shown for shown in settings if shown.is_default],
         versions=versions().items(),
@@ -141,6 +144,25 @@ async def _embedder(noesis: Noesis) -> tuple[EmbedderIdentity | None, str]:
         return None, error.message
     except TimeoutError:
         return None, noesis.embedder.model_status.sentence
+
+
+async def _places(noesis: Noesis, scope: Scope, now_ms: int) -> tuple[list[PlaceRow], str | None]:
+    """What is followed, and how much of it is in memory."""
+    followed = {root.key for root in await noesis.inflow.following.followed()}
+    fresh = await noesis.inflow.scanning.freshness(scope)
+    return [place_row(each, followed, now_ms) for each in fresh], summary(fresh)
+
+
+async def _stored(noesis: Noesis, scope: Scope) -> tuple[str | None, list[str]]:
+    """What the memories take on the disk, and how many wait for their vectors, in words."""
+    disk = await noesis.statistics.disk(scope)
+    counts = await noesis.statistics.embedding_states(scope)
+    states = [
+        _("%(count)s %(state)s", count=number(count), state=embedding_words(name))
+        for name, count in counts.items()
+        if count
+    ]
+    return None if disk is None else _disk_words(disk), states
 
 
 def _disk_words(disk: Disk) -> str:
