@@ -16,8 +16,8 @@ from noesis.memory import Mode
 from noesis.ranking.passages import Passage, facts_of
 from noesis.rows import keyword_date, keyword_speaker
 from noesis.store import Column, Condition, FoundRow, Row, Table
-from noesis.store.filters import at_least, at_most, either, one_of
-from noesis.store.places import Place, place_number
+from noesis.store.filters import either, one_of
+from noesis.store.places import Place, chunk_number, place_number
 from noesis.text.terms import terms
 
 T = TypeVar("T")
@@ -162,16 +162,11 @@ def _around(best: Sequence[Candidate]) -> _Around:
 def _taking(around: _Around) -> Condition:
     """A condition that takes all of them, and a few too many."""
     parts: list[Condition] = []
-    numbers = {place_number(session, source, position) for _, session, source, position in around.turns}
-    if numbers:
-        parts.append(one_of(Column.PLACE, sorted(number for number in numbers if number is not None)))
-    if around.chunks:
-        long, chunks = zip(*around.chunks, strict=True)
-        parts.append(
-            one_of(Column.PARENT_ID, sorted(set(long)))
-            & at_least(Column.CHUNK, min(chunks))
-            & at_most(Column.CHUNK, max(chunks))
-        )
+    turns = {place_number(session, source, position) for _, session, source, position in around.turns}
+    chunks = {chunk_number(parent, chunk) for parent, chunk in around.chunks}
+    for column, numbers in ((Column.PLACE, turns), (Column.CHUNK_PLACE, chunks)):
+        if numbers:
+            parts.append(one_of(column, sorted(numbers)))
     return either(*parts)
 
 

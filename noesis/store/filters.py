@@ -31,6 +31,7 @@ class Column(enum.StrEnum):
     SOURCE = "source"
     POSITION = "position"
     PLACE = "place"
+    CHUNK_PLACE = "chunk_place"
     CONTENT_HASH = "content_hash"
     CREATED_AT = "created_at"
     UPDATED_AT = "updated_at"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import msgspec
 import pyarrow as pa
 
 from noesis.store.packing import digest, vectors_of
-from noesis.store.places import place_number
+from noesis.store.places import chunk_place_of, place_of
 
 _FIRST = (
     "id",
@@ -82,8 +83,21 @@ def second_of_first(rows: pa.Table) -> pa.Table:
 
 def third_of_second(rows: pa.Table) -> pa.Table:
     """Rows of format 2 in format 3: with the numbers of their places."""
-    places = zip(*(rows.column(name).to_pylist() for name in _PLACE), strict=True)
-    return rows.append_column("place", pa.array([place_number(*place) for place in places], pa.int64()))
+    turns = zip(*(rows.column(name).to_pylist() for name in _PLACE), strict=True)
+    chunks = zip(*(rows.column(name).to_pylist() for name in ("parent_id", "chunk", "packed")), strict=True)
+    places = [place_of(*turn) for turn in turns]
+    in_memory = [chunk_place_of(parent, chunk, _chunks(packed)) for parent, chunk, packed in chunks]
+    with_places = rows.append_column("place", pa.array(places, pa.int64()))
+    return with_places.append_column("chunk_place", pa.array(in_memory, pa.int64()))
+
+
+def _chunks(packed: bytes) -> int:
+    """Of how many chunks the memory is; of a row that cannot be read, which stays told of, one."""
+    with contextlib.suppress(ValueError, IndexError):
+        found = msgspec.msgpack.decode(packed[16:], type=list)[_SECOND.index("chunks")]
+        if isinstance(found, int):
+            return found
+    return 1
 
 
 def _packed(values: list[Any], vector: Any, stored: str) -> bytes:

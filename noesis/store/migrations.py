@@ -62,7 +62,7 @@ STEPS: tuple[Step, ...] = (
     Step(to=2, what="All values of a row lie in one column as well.", change=second_of_first),
     Step(
         to=3,
-        what="Rows have the number of their place, by which neighbours are found.",
+        what="Rows have the numbers of their places, by which neighbours are found.",
         change=third_of_second,
     ),
 )

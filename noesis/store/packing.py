@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from noesis.store.places import Place, place_number
+from noesis.store.places import Place, chunk_place_of, place_of
 from noesis.store.schema import ADDRESS, PACKED, ROW_HASH, VALUE_COLUMNS, FoundRow, Row
 
 _VALUES = Row.__struct_fields__[:-1]
@@ -30,11 +30,12 @@ _TYPES = typing.get_type_hints(Row)
 _DECODER: msgspec.msgpack.Decoder[tuple[Any, ...]] = msgspec.msgpack.Decoder(
     tuple[tuple(_TYPES[name] for name in _VALUES)]  # type: ignore[misc]
 )
-_DERIVED = ("keyword_text", "place")
+_DERIVED = ("keyword_text", "place", "chunk_place")
 _COPIED = tuple(name for name in VALUE_COLUMNS if name not in _DERIVED)
 _COPIES = (*_COPIED, *_DERIVED)
 _copied = operator.itemgetter(*map(_VALUES.index, _COPIED))
 _place = operator.itemgetter(*map(_VALUES.index, ("session_id", "source", "position")))
+_chunk = operator.itemgetter(*map(_VALUES.index, ("parent_id", "chunk", "chunks")))
 _prefix_and_text = operator.itemgetter(_VALUES.index("keyword_prefix"), _VALUES.index("text"))
 
 
@@ -145,7 +146,8 @@ class _Stored(NamedTuple):
         if not is_sound(self.packed, self.vector) or hash_of(self.packed) != self.hash:
             return False
         values = _unpack(self.packed)
-        derived = "".join(_prefix_and_text(values)), place_number(*_place(values))
+        text = "".join(_prefix_and_text(values))
+        derived = text, place_of(*_place(values)), chunk_place_of(*_chunk(values))
         return self.copies == (*_copied(values), *derived)
 
 
@@ -170,7 +172,7 @@ def as_they_lie(table: pa.Table) -> list[Row]:
 
 def _remains(row: _Stored) -> Row:
     copies = dict(zip(_COPIES, row.copies, strict=True))
-    text, _ = [copies.pop(name) for name in _DERIVED]
+    text, *_ = [copies.pop(name) for name in _DERIVED]
     values: dict[str, Any] = dict.fromkeys(_VALUES)
     values |= {"chunks": 1, "chunk_start": 0, "keyword_prefix": "", "text": text, "trust": "", **copies}
     with contextlib.suppress(ValueError):

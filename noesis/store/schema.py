@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from noesis.store.places import place_number
+from noesis.store.places import chunk_place_of, place_of
 
 SCHEMA_VERSION = 3
 
@@ -59,8 +59,13 @@ class Row(msgspec.Struct, gc=False):
 
     @property
     def place(self) -> int | None:
-        """By what its neighbours find it (`place_number`)."""
-        return place_number(self.session_id, self.source, self.position)
+        """By what its neighbours in a session or source find it."""
+        return place_of(self.session_id, self.source, self.position)
+
+    @property
+    def chunk_place(self) -> int | None:
+        """By what its neighbours in a long memory find it."""
+        return chunk_place_of(self.parent_id, self.chunk, self.chunks)
 
 
 class FoundRow(Row, kw_only=True, gc=False):
@@ -106,6 +111,7 @@ _FIELDS: tuple[tuple[str, pa.DataType, bool], ...] = (
     ("source", _STRING, True),
     ("position", pa.int64(), True),
     ("place", pa.int64(), True),
+    ("chunk_place", pa.int64(), True),
     ("content_hash", _STRING, False),
     ("created_at", pa.int64(), False),
     ("updated_at", pa.int64(), False),

@@ -76,8 +76,8 @@ async def create_table(connection: AsyncConnection, name: str) -> None:
     for column in ("agent_id", "memory_type"):
         await table.create_index(column, config=Bitmap())
     await table.create_index("tags", config=LabelList())
-    # Neighbours are asked for by place and parent_id, the memories of a talk or a file by the others.
-    for column in ("place", "session_id", "source", "parent_id"):
+    # Neighbours are asked for by the places, all rows of a talk, a file or a memory by the others.
+    for column in ("place", "chunk_place", "session_id", "source", "parent_id"):
         await table.create_index(column, config=BTree())
 
 

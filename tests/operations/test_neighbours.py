@@ -45,6 +45,21 @@ async def explained(client: httpx.AsyncClient, **values: Any) -> dict[str, dict[
     return {hit["text"]: hit["explanation"] for hit in answer["hits"]}
 
 
+def rows_read(product: Product, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many rows each look for neighbours brings from now on."""
+    table, read = product.noesis.store.active, list[int]()
+    select = table.select
+
+    async def counted(columns: Sequence[str], condition: Condition, limit: int | None = None) -> Any:
+        found = await select(columns, condition, limit)
+        if PACKED in columns:
+            read.append(found.num_rows)
+        return found
+
+    monkeypatch.setattr(table, "select", counted)
+    return read
+
+
 async def test_the_turn_after_a_question_comes_in_though_it_shares_nothing(alpha: httpx.AsyncClient) -> None:
     await talk(alpha, (1, MATCH), (2, ANSWER))
     await crowd(alpha)
@@ -83,16 +98,7 @@ async def test_of_a_long_session_only_what_stands_beside_is_read(
     await talk(alpha, (150, MATCH))
     await talk(alpha, (250, MATCH + " now"), session_id="t")
     await crowd(alpha)
-    read: list[int] = []
-    select = product.noesis.store.active.select
-
-    async def counted(columns: Sequence[str], condition: Condition, limit: int | None = None) -> Any:
-        found = await select(columns, condition, limit)
-        if PACKED in columns:
-            read.append(found.num_rows)
-        return found
-
-    monkeypatch.setattr(product.noesis.store.active, "select", counted)
+    read = rows_read(product, monkeypatch)
     scope, query = Scope("alpha", Role.AGENT), SearchQuery(text=ASKED)
     found = await product.noesis.search.pool(scope, query)
     beside = {each.row.text for each in found.candidates if not each.came_by_leg}
@@ -212,7 +218,7 @@ async def in_pieces(tmp_path: Path, embedder: WordEmbedder, clock: Clock) -> Asy
 
 
 async def test_of_a_long_text_the_chunks_beside_the_one_that_fits_come_in_and_no_others(
-    in_pieces: Product,
+    in_pieces: Product, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also when a chunk of another long text fits at another place."""
     client = await in_pieces.agent("alpha")
@@ -221,7 +227,7 @@ async def test_of_a_long_text_the_chunks_beside_the_one_that_fits_come_in_and_no
     early[1] = late[9] = f"{ASKED} {words(30, 900)}"
     ids = [(await index(client, " ".join(text)))["id"] for text in (early, late)]
     await crowd(client)
-    query = SearchQuery(text=ASKED)
+    read, query = rows_read(in_pieces, monkeypatch), SearchQuery(text=ASKED)
     found = await in_pieces.noesis.search.pool(Scope("alpha", Role.AGENT), query)
     chunks = {
         memory_id: sorted(each.row.chunk for each in found.candidates if each.row.parent_id == memory_id)
@@ -230,6 +236,7 @@ async def test_of_a_long_text_the_chunks_beside_the_one_that_fits_come_in_and_no
     assert chunks == {ids[0]: [0, 1, 2], ids[1]: [8, 9, 10]}
     beside = [each for each in found.candidates if not each.came_by_leg]
     assert len(beside) == 4
+    assert read == [6]
 
 
 async def test_a_hits_place_counts_memories_and_not_their_chunks(in_pieces: Product) -> None:

@@ -23,7 +23,7 @@ async def write(directory: Path, active: Sequence[Row], archive: Sequence[Row]) 
         table = Table(await connection.open_table(name))
         await table.add_vectors(WIDTH)
         await table.append(rows)
-        await table.handle.drop_columns(["place"])
+        await table.handle.drop_columns(["place", "chunk_place"])
     write_info(generation, msgspec.structs.replace(read_info(generation), schema_version=2))
     point_to(directory, "0001")
     return generation

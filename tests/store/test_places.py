@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import itertools
 
+import pytest
+
 from noesis.store import Column, Store
 from noesis.store.filters import one_of
-from noesis.store.places import Place, place_number
+from noesis.store.places import Place, chunk_number, chunk_place_of, place_of
 from tests.store.changes import Put
 from tests.store.rows import make_row, unit_vector
 
@@ -14,7 +16,7 @@ MOST = 2**53
 
 
 def numbers_of(*places: Place) -> list[int]:
-    found = [place_number(*place) for place in places]
+    found = [place_of(*place) for place in places]
     return [number for number in found if number is not None]
 
 
@@ -36,7 +38,9 @@ def test_every_number_fits_its_column() -> None:
 
 
 def test_without_a_position_there_is_no_place() -> None:
-    assert place_number("s", "notes.md", None) is None
+    assert place_of("s", "notes.md", None) is None
+    assert chunk_place_of("a", 0, 1) is None
+    assert chunk_place_of("a", 0, 2) == chunk_number("a", 0) != chunk_number("b", 0)
 
 
 async def test_rows_are_found_at_their_places_and_others_of_the_same_number_are_not(store: Store) -> None:
@@ -61,9 +65,10 @@ async def test_the_index_finds_them(store: Store) -> None:
     assert "place_idx" in plan
 
 
-async def test_a_place_that_is_not_the_rows_own_is_damage(store: Store) -> None:
+@pytest.mark.parametrize("column", ["place", "chunk_place"])
+async def test_a_place_that_is_not_the_rows_own_is_damage(store: Store, column: str) -> None:
     row = make_row(1, session_id="s", position=3)
     await store.submit(Put(row))
     assert await store.active.damaged() == []
-    await store.active.handle.update({"place": 7})
+    await store.active.handle.update({column: 7})
     assert await store.active.damaged() == [row.id]

@@ -13,14 +13,17 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import msgspec
+import pyarrow as pa
 import pytest
 
 from noesis.errors import StoreError, StoreIncompatible
 from noesis.store import Column, Row, Store, migrations
 from noesis.store.filters import EVERYTHING, differs, equals
+from noesis.store.former import third_of_second
 from noesis.store.generations import current_name, read_info, write_info
 from noesis.store.migrations import STEPS, Step, steps_from, upgrade_in_place
 from noesis.store.packing import row_hash
+from noesis.store.places import place_number
 from noesis.store.schema import SCHEMA_VERSION
 from noesis.store.whole import read_whole
 from tests.store import first_format, second_format
@@ -65,6 +68,8 @@ def row_of(number: int) -> Row:
         tags=["boat", "island"],
         source="notes.md",
         position=number,
+        chunk=number % 2,
+        chunks=2 if number == 5 else 1,
         author="Ann",
         author_role="user",
         trust="flagged",
@@ -119,9 +124,9 @@ async def test_rows_of_an_earlier_format_are_written_anew_at_the_start(old: Path
         found, _ = await store.active.matching("number 5", EVERYTHING, 1)
         near, _ = await store.active.nearest(unit_vector(5), EVERYTHING, 1)
         assert [row.id for row in (*found, *near)] == [row_of(5).id] * 2
-        place = row_of(5).place
-        assert place is not None
-        assert await store.active.values([Column.ID], equals(Column.PLACE, place)) == [(row_of(5).id,)]
+        for column, number in ((Column.PLACE, row_of(5).place), (Column.CHUNK_PLACE, row_of(5).chunk_place)):
+            assert number is not None
+            assert await store.active.values([Column.ID], equals(column, number)) == [(row_of(5).id,)]
         await store.submit(Put(make_row(9)))
         assert len((await content(store))["active"]) == 7
     async with opened(old) as again:
@@ -135,6 +140,14 @@ async def test_a_row_that_was_damaged_before_is_told_of_afterwards(old: Path) ->
         assert len(await store.active.rows(differs(Column.ID, row_of(5).id))) == 5
         with pytest.raises(StoreError, match=f"{row_of(5).id} is not what was stored"):
             await store.active.rows(EVERYTHING)
+
+
+@pytest.mark.parametrize("packed", [b"", bytes(16) + b"\xc1", bytes(16) + msgspec.msgpack.encode(["s"])])
+def test_a_row_that_cannot_be_read_at_all_comes_along(packed: bytes) -> None:
+    names, values = ("session_id", "source", "position", "parent_id", "chunk"), ("s", None, 3, "a", 1)
+    rows = pa.table({name: [value] for name, value in zip(names, values, strict=True)} | {"packed": [packed]})
+    (row,) = third_of_second(rows).to_pylist()
+    assert (row["packed"], row["place"], row["chunk_place"]) == (packed, place_number("s", None, 3), None)
 
 
 async def test_two_processes_that_start_at_once_upgrade_once(old: Path) -> None:
