@@ -12,6 +12,7 @@ import msgspec
 
 from noesis.embedding.base import EmbedderIdentity
 from noesis.errors import StoreError, StoreIncompatible, StoreReadOnly
+from noesis.store.caches import LEAST_ROOM, session_of
 from noesis.store.calls import MENDING, reading
 from noesis.store.locks import StoreLocks
 from noesis.store.recovery import QUARANTINE, Dropped, is_readable, newest_readable
@@ -26,11 +27,6 @@ _TRAINED = "vector_index.json"
 """LanceDB does not tell what an index learnt from; without this file, it is taken for what it covers."""
 
 _FIRST_FIELDS = {"schema_version", "created_at", "embedder"}
-
-_INDEX_CACHE_BYTES = 24 << 20
-_METADATA_CACHE_BYTES = 4 << 20
-"""They fill up whatever is asked, since each commit leaves its part.  What both legs read of the indexes of
-100,000 memories has just room in 24 MiB: with 16 they take 28 ms, with 24 to 64 21 or 22."""
 
 
 class GenerationInfo(msgspec.Struct, frozen=True):
@@ -174,10 +170,13 @@ async def open_generation(store_dir: Path, name: str, depth: Depth, locks: Store
     return await open_tables(connection, directory, depth, tuple(dropped))
 
 
-async def open_as_it_is(directory: Path, depth: Depth = DEFAULT_DEPTH) -> Generation:
-    """Open a generation's directory and repair nothing.  Raises StoreError or StoreIncompatible."""
+async def open_as_it_is(directory: Path, depth: Depth = DEFAULT_DEPTH, room: int = LEAST_ROOM) -> Generation:
+    """Open a generation's directory, with `room` bytes for its indexes in memory, and repair nothing.
+
+    Raises StoreError or StoreIncompatible.
+    """
     read_info(directory)
-    connection = await connect(directory)
+    connection = await connect(directory, room)
     for table in (ACTIVE, ARCHIVE):
         if not await is_readable(connection, table):
             raise StoreError(f"The table {table} cannot be read. {MENDING}")
@@ -198,14 +197,11 @@ async def _handle(connection: lancedb.AsyncConnection, name: str) -> lancedb.Asy
     return await reading(lambda: connection.open_table(name), name)
 
 
-async def connect(directory: Path) -> lancedb.AsyncConnection:
+async def connect(directory: Path, room: int = LEAST_ROOM) -> lancedb.AsyncConnection:
     """A connection whose caches are bounded and whose every read looks for newer commits."""
-    session = lancedb.Session(
-        index_cache_size_bytes=_INDEX_CACHE_BYTES, metadata_cache_size_bytes=_METADATA_CACHE_BYTES
-    )
     # Zero, because the default never looks.
     return await lancedb.connect_async(
-        str(directory.absolute()), read_consistency_interval=timedelta(0), session=session
+        str(directory.absolute()), read_consistency_interval=timedelta(0), session=session_of(room)
     )
 
 

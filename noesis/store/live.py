@@ -4,21 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from pathlib import Path
 
 from noesis.errors import StoreError
+from noesis.store.caches import LEAST_ROOM, room_for
+from noesis.store.calls import reading
 from noesis.store.generations import Generation, current_name, open_as_it_is
 from noesis.store.tables import Table
 from noesis.store.vector_index import Depth
 
 Stamp = tuple[int, int, int]
 
+_COUNTED_EVERY_S = 60.0
+_OUTGROWN = 1.5
+
 
 class Live(Generation):
     """Stands for whatever generation CURRENT names.
 
     Its tables stay the same objects and are attached to the tables of the new generation, so nobody
-    who holds them has to be told.  Looking costs one `stat` of CURRENT.
+    who holds them has to be told.  Looking costs one `stat` of CURRENT.  When the rows have outgrown
+    the `room` (bytes) for their indexes, the tables are opened anew with more.
     """
 
     def __init__(self, store_dir: Path, opened: Generation, stamp: Stamp | None, depth: Depth) -> None:
@@ -32,11 +39,17 @@ class Live(Generation):
         self._stamp = stamp
         self._depth = depth
         self._opening = asyncio.Lock()
+        self._count_at = time.monotonic()
+        self.room = LEAST_ROOM
 
     async def follow(self) -> None:
         """Attach the tables of the generation that CURRENT names now.  Raises StoreError."""
-        if stamp_of(self._store_dir) in (self._stamp, None):
-            return
+        if stamp_of(self._store_dir) not in (self._stamp, None):
+            await self._follow_current()
+        elif time.monotonic() >= self._count_at:
+            await self._make_room()
+
+    async def _follow_current(self) -> None:
         async with self._opening:
             stamp = stamp_of(self._store_dir)
             if stamp in (self._stamp, None):
@@ -46,9 +59,21 @@ class Live(Generation):
                 await self._attach(self._store_dir / "generations" / name)
             self._stamp = stamp
 
+    async def _make_room(self) -> None:
+        """Rows come one by one and while the process runs: they are counted once a minute, which takes 1 ms."""
+        self._count_at = time.monotonic() + _COUNTED_EVERY_S
+        tables = [table.handle for table in (self.active, self.archive)]
+        rows = sum([await reading(table.count_rows, table.name) for table in tables])
+        room = room_for(rows)
+        if room < _OUTGROWN * self.room:
+            return
+        async with self._opening:
+            self.room = room
+            await self._attach(self.directory)
+
     async def _attach(self, directory: Path) -> None:
         try:
-            opened = await open_as_it_is(directory, self._depth)
+            opened = await open_as_it_is(directory, self._depth, self.room)
         except (RuntimeError, ValueError, OSError) as error:
             raise StoreError(f"The generation {directory.name} cannot be opened.") from error
         self.directory = opened.directory

@@ -24,7 +24,6 @@ os.environ.setdefault("LANCE_LOG", "error")
 from noesis.store.calls import write_error
 from noesis.store.filters import EVERYTHING, Column, one_of
 from noesis.store.generations import (
-    Generation,
     GenerationInfo,
     create_empty,
     create_generation,
@@ -221,7 +220,7 @@ class Store:
         return await self._upkeep.state(self.active), await self._upkeep.state(self.archive)
 
     @property
-    def live(self) -> Generation:
+    def live(self) -> Live:
         """The live generation itself."""
         return self._generation
 
