@@ -10,7 +10,8 @@ LEAST_ROOM = 24 << 20
 _MOST_ROOM = 320 << 20
 _ROOM_A_ROW = 320
 """What both legs read of the indexes of 100,000 memories has just room in 24 MiB: with 16 they take 28 ms, with more
-21 or 22.  Of 500,000 memories a search takes 170 ms with 24 or 48 MiB, 85 with 96 to 160 and 70 with 192."""
+21 or 22.  Of 500,000 memories a search takes 170 ms with 24 or 48 MiB, 80 to 100 with 96 to 160 and
+70 with 192."""
 
 _DESCRIPTIONS_BYTES = 4 << 20
 

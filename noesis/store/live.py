@@ -56,7 +56,7 @@ class Live(Generation):
                 return
             name = current_name(self._store_dir)
             if name is not None and name != self.directory.name:
-                await self._attach(self._store_dir / "generations" / name)
+                await self._attach(self._store_dir / "generations" / name, self.room)
             self._stamp = stamp
 
     async def _make_room(self) -> None:
@@ -68,15 +68,14 @@ class Live(Generation):
         if room < _OUTGROWN * self.room:
             return
         async with self._opening:
-            self.room = room
-            await self._attach(self.directory)
+            await self._attach(self.directory, room)
 
-    async def _attach(self, directory: Path) -> None:
+    async def _attach(self, directory: Path, room: int) -> None:
         try:
-            opened = await open_as_it_is(directory, self._depth, self.room)
+            opened = await open_as_it_is(directory, self._depth, room)
         except (RuntimeError, ValueError, OSError) as error:
             raise StoreError(f"The generation {directory.name} cannot be opened.") from error
-        self.directory = opened.directory
+        self.directory, self.room = opened.directory, room
         self.active.attach(opened.active)
         self.archive.attach(opened.archive)
 
