@@ -12,13 +12,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from noesis.errors import StoreReadOnly
+from noesis.store.caches import session_of
 from noesis.store.calls import reading
 from noesis.store.filters import EVERYTHING, Column, equals
 from noesis.store.generations import Generation
 from noesis.store.locks import StoreLocks
 from noesis.store.tables import Table
 
-_CACHE_BYTES = 8 << 20
+_ROOM = 8 << 20
 
 
 class Pinned(msgspec.Struct, frozen=True):
@@ -42,8 +43,7 @@ async def pin(generation: Generation, locks: StoreLocks) -> AsyncIterator[Pinned
     async with locks.pinning():
         directory, versions = await _instant(generation, locks)
         # A connection of its own: a handle stays at its version only while nobody else moves it.
-        session = lancedb.Session(index_cache_size_bytes=_CACHE_BYTES, metadata_cache_size_bytes=_CACHE_BYTES)
-        connection = await lancedb.connect_async(str(directory.absolute()), session=session)
+        connection = await lancedb.connect_async(str(directory.absolute()), session=session_of(_ROOM))
         try:
             active, archive = [
                 await _at_version(connection, table, version)

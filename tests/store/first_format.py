@@ -58,11 +58,16 @@ def table_of(rows: Sequence[Row]) -> pa.Table:
 
 async def write(directory: Path, active: Sequence[Row], archive: Sequence[Row]) -> Path:
     """A store with one generation of these rows; where the generation lies."""
+    return await write_tables(directory, table_of(active), table_of(archive), 1)
+
+
+async def write_tables(directory: Path, active: pa.Table, archive: pa.Table, version: int) -> Path:
+    """The same of tables as a format stored them."""
     generation = directory / "generations" / "0001"
     generation.mkdir(parents=True)
     connection = await connect(generation)
-    await connection.create_table(ACTIVE, table_of(active), on_bad_vectors="null")
-    await connection.create_table(ARCHIVE, table_of(archive), on_bad_vectors="null")
-    write_info(generation, GenerationInfo(schema_version=1, created_at=NOW))
+    await connection.create_table(ACTIVE, active, on_bad_vectors="null")
+    await connection.create_table(ARCHIVE, archive, on_bad_vectors="null")
+    write_info(generation, GenerationInfo(schema_version=version, created_at=NOW))
     point_to(directory, "0001")
     return generation

@@ -7,13 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from noesis.store import Store, caches, live
+from noesis.store import caches, live
 from noesis.store.caches import LEAST_ROOM, room_for
 from noesis.store.filters import EVERYTHING
 from tests.store.changes import Put
 from tests.store.rows import content, make_row
-from tests.store.test_swap import build
-from tests.support import NOW
+from tests.store.test_swap import build, opened
 
 MIB = 1 << 20
 
@@ -23,10 +22,6 @@ def roomy(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows are counted at each read, and one needs 20 MiB."""
     monkeypatch.setattr(caches, "_ROOM_A_ROW", 20 * MIB)
     monkeypatch.setattr(live, "_COUNTED_EVERY_S", 0.0)
-
-
-async def opened(directory: Path) -> Store:
-    return await Store.open(directory, now_ms=lambda: NOW)
 
 
 def test_few_rows_have_the_least_room_and_very_many_the_most() -> None:
