@@ -65,6 +65,9 @@ class Generation:
     async def follow(self) -> None:
         """Be the live generation, where this one stands for it (`Live`); any other stays what it is."""
 
+    async def reopen(self) -> None:
+        """Let go of what is kept of versions before, where this one stands for the live one (`Live`)."""
+
     def trained(self, table: str) -> int | None:
         """How many vectors a table's vector index learnt from; None if that was not recorded."""
         try:

@@ -59,16 +59,24 @@ class Live(Generation):
                 await self._attach(self._store_dir / "generations" / name, self.room)
             self._stamp = stamp
 
+    async def reopen(self) -> None:
+        """Open the tables anew, which lets go of all that was kept of versions before.  Raises StoreError."""
+        await self.follow()
+        async with self._opening:
+            await self._attach(self.directory, room_for(await self._rows()))
+
     async def _make_room(self) -> None:
         """Rows come one by one and while the process runs: they are counted once a minute, which takes 1 ms."""
         self._count_at = time.monotonic() + _COUNTED_EVERY_S
-        tables = [table.handle for table in (self.active, self.archive)]
-        rows = sum([await reading(table.count_rows, table.name) for table in tables])
-        room = room_for(rows)
+        room = room_for(await self._rows())
         if room < _OUTGROWN * self.room:
             return
         async with self._opening:
             await self._attach(self.directory, room)
+
+    async def _rows(self) -> int:
+        tables = [table.handle for table in (self.active, self.archive)]
+        return sum([await reading(table.count_rows, table.name) for table in tables])
 
     async def _attach(self, directory: Path, room: int) -> None:
         try:

@@ -133,6 +133,8 @@ class Upkeep:
             done = 0
             for table in (self._generation.active, self._generation.archive):
                 done += await self._maintain_table(table, failures, force=force)
+            if done:
+                await _noting(failures, self._generation.reopen)
             if failures:
                 raise failures[0]
             return done
@@ -150,10 +152,7 @@ class Upkeep:
             age = _PRUNE_SOON if state.bloated or force else _PRUNE_AFTER
             steps.append(lambda: self._prune(table, age))
         for step in steps:
-            try:
-                await step()
-            except StoreError as error:
-                failures.append(error)
+            await _noting(failures, step)
         return bool(steps)
 
     async def _step(self, table: Table, rows: int, index: VectorIndex | None) -> Step | None:
@@ -205,6 +204,13 @@ class Upkeep:
 
     async def _vectors(self, table: Table) -> int:
         return await table.count(is_set(Column.VECTOR))
+
+
+async def _noting(failures: list[StoreError], step: Callable[[], Awaitable[None]]) -> None:
+    try:
+        await step()
+    except StoreError as error:
+        failures.append(error)
 
 
 @asynccontextmanager

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import weakref
 from pathlib import Path
 
 import pytest
@@ -71,6 +73,22 @@ async def test_another_generation_has_the_room_of_the_one_before(tmp_path: Path)
     await build(store, 4)
     assert (store.directory.name, store.live.room) == ("0002", 60 * MIB)
     assert len((await content(store))["active"]) == 4
+    await store.close()
+
+
+async def test_after_upkeep_nothing_is_kept_of_the_versions_before(tmp_path: Path) -> None:
+    store = await opened(tmp_path / "s")
+    await store.submit(Put(make_row(1)))
+    tables = (store.active, store.archive)
+    before = [weakref.ref(table.handle) for table in tables]
+    assert await store.maintain(force=True) == 2
+    assert [table.handle is handle() for table, handle in zip(tables, before, strict=True)] == [False, False]
+    gc.collect()
+    assert [handle() for handle in before] == [None, None]
+    assert len((await content(store))["active"]) == 1
+    idle = [table.handle for table in tables]
+    assert await store.maintain(force=False) == 0
+    assert [table.handle for table in tables] == idle
     await store.close()
 
 
