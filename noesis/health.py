@@ -70,14 +70,14 @@ def waiting_words(count: int) -> str:
 def progress_words(download: Job) -> str:
     """How far a download is, as a sentence; its progress is in bytes."""
     done, total = download.done, download.total
-    share = f" ({done * 100 // total} % of {total / 2**20:.0f} MiB)" if total else ""
+    share = f" ({done * 100 // total} % of {total / 2**20:.0f} MB)" if total else ""
     return f"The embedding model is being downloaded{share}."
 
 
 def disk_part(free_bytes: int, *, read_only: bool) -> Part:
     """The data directory's disk, by what an ordinary user may still write on it."""
-    size, unit = (free_bytes / 2**30, "GiB") if free_bytes >= 2**30 else (free_bytes / 2**20, "MiB")
-    summary = f"{size:.{1 if unit == 'GiB' else 0}f} {unit} are free on the data directory's disk."
+    size, unit = (free_bytes / 2**30, "GB") if free_bytes >= 2**30 else (free_bytes / 2**20, "MB")
+    summary = f"{size:.{1 if unit == 'GB' else 0}f} {unit} are free on the data directory's disk."
     if read_only:
         return Part(
             name="disk",

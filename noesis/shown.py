@@ -76,7 +76,7 @@ def show_stats(stats: dict[str, Any]) -> str:
         lines.append(f"never used: {uses['never']:,}")
     if stats["disk"]:
         disk = stats["disk"]
-        lines.append(f"disk: {disk['bytes'] / 2**20:.1f} MiB in {disk['fragments']} fragments")
+        lines.append(f"disk: {disk['bytes'] / 2**20:.1f} MB in {disk['fragments']} fragments")
     return "\n".join(lines)
 
 

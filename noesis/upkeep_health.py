@@ -26,7 +26,9 @@ class UpkeepHealth:
         except NoesisError as error:
             return _degraded(error.message)
         pieces, size = sum(s.fragments for s in states), sum(s.disk_bytes for s in states)
-        summary = f"The tables lie in {pieces:,} piece{'' if pieces == 1 else 's'} and take {size / 2**20:,.0f} MiB."
+        summary = (
+            f"The tables lie in {pieces:,} piece{'' if pieces == 1 else 's'} and take {size / 2**20:,.0f} MB."
+        )
         failure = await self._failure()
         if failure is not None:
             return _degraded(f"The last upkeep failed: {failure} {summary}")

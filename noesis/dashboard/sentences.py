@@ -44,9 +44,9 @@ _HEALTH = (
     gettext_noop("The data directory's disk is read-only: nothing can be stored or changed."),
     gettext_noop("Searching and reading."),
     gettext_noop("See in the system's log whether the disk has errors; mount it writable again."),
-    gettext_noop("%(size)s GiB are free on the data directory's disk."),
-    gettext_noop("%(size)s MiB are free on the data directory's disk."),
-    gettext_noop("Only %(size)s MiB are free on the data directory's disk."),
+    gettext_noop("%(size)s GB are free on the data directory's disk."),
+    gettext_noop("%(size)s MB are free on the data directory's disk."),
+    gettext_noop("Only %(size)s MB are free on the data directory's disk."),
     gettext_noop("Everything, until the disk is full."),
     gettext_noop("Make room on that disk."),
     gettext_noop("The data directory's disk is full: nothing can be stored or changed."),
@@ -62,7 +62,7 @@ _HEALTH = (
     gettext_noop("No vector was needed yet."),
     gettext_noop("%(model)s answers."),
     gettext_noop("The embedding model is being downloaded."),
-    gettext_noop("The embedding model is being downloaded (%(done)s %% of %(total)s MiB)."),
+    gettext_noop("The embedding model is being downloaded (%(done)s %% of %(total)s MB)."),
     gettext_noop("Make all vectors anew with the new model: `noesis reembed`, which searches go on beside."),
     gettext_noop(
         "Or set NOESIS_EMBEDDER and NOESIS_EMBEDDING_MODEL to the former model again, or put that one back into Ollama."
@@ -313,8 +313,8 @@ COUNTED = (
     ),
     ngettext_noop("%(count)s could not be moved.", "%(count)s could not be moved."),
     ngettext_noop(
-        "The tables lie in %(count)s piece and take %(size)s MiB.",
-        "The tables lie in %(count)s pieces and take %(size)s MiB.",
+        "The tables lie in %(count)s piece and take %(size)s MB.",
+        "The tables lie in %(count)s pieces and take %(size)s MB.",
     ),
 )
 """Known sentences with a count that languages bend words after."""

@@ -203,7 +203,7 @@ test("duplicates are looked for and shown with what to keep", async (t) => {
 });
 
 test("backups are made, listed without what other agents have, and verified", async (t) => {
-  const backup = { name: "n1", created_at: "2026-11-30T06:00:00Z", size: 1_500_000, memories: 4711, rows: 4711, verified_at: null };
+  const backup = { name: "n1", created_at: "2026-11-30T06:00:00Z", size: 1_572_864, memories: 4711, rows: 4711, verified_at: null };
   const { run } = await toolsFor(t, ({ method, url }) => {
     if (method === "POST") return { status: 202, json: { job_id: url.includes("verify") ? "v" : "b" } };
     if (url === "/api/v1/backups") return { json: { backups: [backup], undo: false } };

@@ -221,7 +221,7 @@ class TestRecognising:
     def test_sentences_are_recognised_one_by_one_with_their_values(self) -> None:
         said = told("3,210 rows are readable. 1 text waits for its vector.")
         assert said == "3.210 Zeilen sind lesbar. 1 Text wartet auf seinen Vektor."
-        assert told("0.5 GiB are free on the data directory's disk.").startswith("0,5 GiB sind")
+        assert told("0.5 GB are free on the data directory's disk.").startswith("0,5 GB sind")
 
     def test_a_reason_within_a_sentence_is_said_as_well(self) -> None:
         said = told("Answered by keyword only: The embedder does not answer.")

@@ -12,8 +12,8 @@ MIB = 1 << 20
 @pytest.mark.parametrize(
     ("free", "read_only", "state", "summary"),
     [
-        (3 << 30, False, "ok", "3.0 GiB are free on the data directory's disk."),
-        (499 * MIB, False, "degraded", "Only 499 MiB are free on the data directory's disk."),
+        (3 << 30, False, "ok", "3.0 GB are free on the data directory's disk."),
+        (499 * MIB, False, "degraded", "Only 499 MB are free on the data directory's disk."),
         (
             MIB - 1,
             False,

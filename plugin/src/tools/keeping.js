@@ -182,7 +182,7 @@ const backupOf = ({ name, created_at: createdAt, size, verified_at: verifiedAt }
 function listedBackups({ backups }) {
   const found = backups.map(backupOf);
   const lines = found.map(({ name, createdAt, size, verifiedAt }) => {
-    return `- ${name} · ${createdAt.slice(0, 16)} · ${(size / 1e6).toFixed(1)} MB · ${verifiedAt === null ? "not verified since" : `verified ${verifiedAt.slice(0, 16)}`}`;
+    return `- ${name} · ${createdAt.slice(0, 16)} · ${(size / 2 ** 20).toFixed(1)} MB · ${verifiedAt === null ? "not verified since" : `verified ${verifiedAt.slice(0, 16)}`}`;
   });
   return {
     text: lines.length ? lines.join("\n") : "There is no backup yet.",
